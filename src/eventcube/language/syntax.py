@@ -1,0 +1,267 @@
+"""The syntax tree of a query: what was written, before any schema is known.
+
+Two trees are equal if they say the same, wherever it was written: spans do not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from eventcube.errors import Span
+
+NOWHERE = Span(0, 0)
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+# Values: what has a number, a text, a truth or a time.
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`a.price`: an attribute of the event bound to a variable."""
+
+    var: str
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant as written: 10, 2.5, 'text', TRUE, NULL."""
+
+    value: int | float | str | bool | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time as a value: `o.ts - r.ts < 5 minutes`."""
+
+    microseconds: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A moment as a value: `TIMESTAMP '2024-01-31 12:00:00'`, in microseconds since 1970 UTC."""
+
+    microseconds: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left op right` with op one of + - * / %."""
+
+    op: str
+    left: Value
+    right: Value
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """`-value`."""
+
+    value: Value
+    span: Span = _span()
+
+
+Value = Attribute | Literal | Duration | Timestamp | Arithmetic | Minus
+
+
+# Qualifications: what holds or does not.
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right` with op one of = != < <= > >=."""
+
+    op: str
+    left: Value
+    right: Value
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`value IN (option, …)`."""
+
+    value: Value
+    options: tuple[Value, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`value BETWEEN low AND high`, both ends included."""
+
+    value: Value
+    low: Value
+    high: Value
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`value IS NULL`."""
+
+    value: Value
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A boolean attribute, or TRUE or FALSE, standing by itself: `a.urgent`."""
+
+    value: Value
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """`qual AND qual …`; a chain `a.id = b.id = c.id` is one of these."""
+
+    quals: tuple[Qual, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """`qual OR qual …`."""
+
+    quals: tuple[Qual, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NotQual:
+    """`NOT qual`; also `NOT IN`, `NOT BETWEEN` and `IS NOT NULL`."""
+
+    qual: Qual
+    span: Span = _span()
+
+
+Qual = Comparison | In | Between | IsNull | Truth | AllOf | AnyOf | NotQual
+
+
+# Patterns.
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """`Type var` or `Type`: one event."""
+
+    type: str
+    var: str | None = None
+    span: Span = _span()
+
+    @property
+    def name(self) -> str:
+        """What the component is called in quals and results."""
+        return self.var if self.var is not None else self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`!pattern` or `!(pattern, qual, …)`: no match of the pattern there."""
+
+    pattern: Pattern
+    quals: tuple[Qual, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """`SEQ(part, …, qual, …)`: the positive parts one after the other."""
+
+    parts: tuple[Part, ...]
+    quals: tuple[Qual, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """`AND(part, …, qual, …)`: the positive parts in any order."""
+
+    parts: tuple[Part, ...]
+    quals: tuple[Qual, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """`OR(pattern, …, qual, …)`: any one of the alternatives."""
+
+    parts: tuple[Pattern, ...]
+    quals: tuple[Qual, ...] = ()
+    span: Span = _span()
+
+
+Pattern = Component | Seq | And | Or
+Part = Pattern | Not
+
+
+# Clauses.
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """`WITHIN 10 minutes`."""
+
+    microseconds: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow:
+    """`WITHIN 500 events`."""
+
+    events: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A whole event in RETURN, or its type in GROUPBY."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that RETURN or GROUPBY lists, with the name its column gets (AS), if one was given."""
+
+    value: Variable | Value
+    alias: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`COUNT(*)`, `SUM(a.x)` …: function in upper case, its argument (None for `*`), and its alias."""
+
+    function: str
+    argument: Value | None = None
+    alias: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A whole query. `text` and `source` (a file's name, say) are kept for messages only."""
+
+    pattern: Pattern
+    from_: str | None = None
+    where: tuple[Qual, ...] = ()
+    group_by: tuple[Item, ...] = ()
+    agg: tuple[Aggregate, ...] = ()
+    within: TimeWindow | CountWindow | None = None
+    returns: tuple[Item, ...] = ()
+    limit: int | None = None
+    text: str = field(default="", compare=False, repr=False)
+    source: str = field(default="query", compare=False, repr=False)
