@@ -1,0 +1,50 @@
+# Everything here sets itself up: a bare checkout and `make demo` is enough.
+# PYTHON=… picks the interpreter, JOBS=… the processes for tests without Spark, PYTEST_ARGS=… is handed to pytest.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= auto
+PYTEST_ARGS ?=
+FUZZ_EXAMPLES ?= 5000
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-spark check lint bench fuzz clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create .venv with all that is needed, and find a Java
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup
+	@PYTHON="$(PYTHON)" sh scripts/setup $(VENV)
+	@touch $@
+
+demo: $(STAMP) ## find the planted violations in a generated hospital day, on Spark
+	$(BIN)/eventcube demo
+
+test: test-fast test-spark ## run all tests
+
+test-fast: $(STAMP) ## run the tests that need no Spark, in parallel
+	$(BIN)/python -m pytest -n $(JOBS) -m "not spark" $(PYTEST_ARGS)
+
+test-spark: $(STAMP) ## run the tests that need Spark
+	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+
+lint: $(STAMP) ## format, lint, types and import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+
+# CI runs the tests first, as the README's command, and then `make check TESTED=1`.
+check: lint $(if $(TESTED),,test) ## all that CI checks: lint and tests
+
+bench: $(STAMP) ## compare the engine with DuckDB on one core (results in out/bench)
+	$(BIN)/eventcube bench engine
+
+fuzz: $(STAMP) ## random queries against the oracle, at length: FUZZ_EXAMPLES=… for each test
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n $(JOBS) -m "not spark" tests/property tests/differential $(PYTEST_ARGS)
+
+clean: ## remove everything that was built or generated
+	rm -rf $(VENV) out build dist spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

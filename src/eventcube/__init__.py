@@ -1,0 +1,1 @@
+"""Complex event processing for Spark."""

