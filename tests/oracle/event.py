@@ -1,0 +1,56 @@
+"""Events as the oracle sees them, and the two ranks every event has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; `id` is its place in the order of arrival, `ts` its time in microseconds.
+
+    `order` holds the values of the order column(s), or None if there is none; `key` the partition's key, or None.
+    """
+
+    id: int
+    type: str | None
+    ts: int
+    order: tuple[Any, ...] | None = None
+    key: Hashable = None
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return self.id
+
+    @property
+    def moment(self) -> tuple[Any, ...]:
+        """What events are ordered by; equal moments come neither before nor after one another."""
+        return (self.ts, *(self.order or ()))
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """An event with its `ord` (place in the order of time) and its `pos` (place in the stream)."""
+
+    event: Event
+    ord: int
+    pos: int
+
+    @property
+    def id(self) -> int:
+        return self.event.id
+
+
+def rank(events: Iterable[Event]) -> list[Ranked]:
+    """The events by (`ord`, arrival), with both ranks; `pos` counts among the events of the same key."""
+    ordered = sorted(events, key=lambda e: (e.moment, e.id))
+    moments = {moment: i for i, moment in enumerate(sorted({e.moment for e in ordered}))}
+    seen: Counter[Hashable] = Counter()
+    ranked = []
+    for event in ordered:
+        ranked.append(Ranked(event, moments[event.moment], seen[event.key]))
+        seen[event.key] += 1
+    return ranked

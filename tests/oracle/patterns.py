@@ -1,0 +1,88 @@
+"""Random patterns and the quals in them: always valid, with negation and OR in every place they may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import assert_never
+
+from eventcube.language.syntax import And, Component, Not, Or, Part, Pattern, Qual, Seq
+from tests.oracle.brute import positive_variables
+from tests.oracle.quals import chance, random_qual
+
+LEAVES = ("A", "B", "C", "D")
+CONCEPTS: Mapping[str, str] = {"A": "P", "B": "P", "P": "R", "C": "R"}
+
+
+@dataclass
+class PatternMaker:
+    """Draws one pattern; `components` is what is left to use, so that the oracle stays quick."""
+
+    rng: Random
+    types: Sequence[str] = LEAVES
+    components: int = 6
+    names: set[str] = field(default_factory=set)
+
+    def pattern(self, depth: int) -> Pattern:
+        """A pattern of at most this nesting; depth 0 is one component."""
+        if depth == 0 or self.components < 2:
+            return self._component()
+        match self.rng.choice(["seq", "seq", "seq", "and", "and", "or"]):
+            case "seq":
+                return Seq(self._parts(depth))
+            case "and":
+                return And(self._parts(depth))
+            case _:
+                return Or(tuple(self._child(depth) for _ in range(self.rng.randint(2, 3))))
+
+    def _parts(self, depth: int) -> tuple[Part, ...]:
+        count = self.rng.choice([2, 2, 2, 3, 3, 3, 4, 1])
+        negated = [chance(self.rng, 28) for _ in range(count)]
+        if all(negated):
+            negated[self.rng.randrange(count)] = False
+        return tuple(Not(self._child(depth)) if n else self._child(depth) for n in negated)
+
+    def _child(self, depth: int) -> Pattern:
+        return self.pattern(depth - 1 if chance(self.rng, 40) else 0)
+
+    def _component(self) -> Component:
+        self.components -= 1
+        type_ = self.rng.choice(self.types)
+        if type_ not in self.names and chance(self.rng, 10):
+            self.names.add(type_)
+            return Component(type_)
+        name = f"{type_.lower()}{len(self.names) + 1}"
+        self.names.add(name)
+        return Component(type_, name)
+
+
+def with_quals(rng: Random, pattern: Pattern, outer: Sequence[str] = ()) -> Pattern:
+    """The pattern with quals strewn in; `outer` are the positive variables of what encloses it."""
+    if isinstance(pattern, Component):
+        return pattern
+    own = positive_variables(pattern)
+    parts = tuple(_part_with_quals(rng, part, own, outer) for part in pattern.parts)
+    quals = random_quals(rng, own, outer, [0, 0, 0, 0, 1, 1, 2])
+    match pattern:
+        case Seq():
+            return Seq(parts, quals)
+        case And():
+            return And(parts, quals)
+        case Or():
+            return Or(tuple(p for p in parts if not isinstance(p, Not)), quals)
+    assert_never(pattern)
+
+
+def _part_with_quals(rng: Random, part: Part, own: Sequence[str], outer: Sequence[str]) -> Part:
+    if isinstance(part, Not):
+        visible = [*own, *outer]
+        quals = random_quals(rng, positive_variables(part.pattern), visible, [0, 0, 1, 1, 2])
+        return replace(part, pattern=with_quals(rng, part.pattern, visible), quals=quals)
+    within = set(positive_variables(part))
+    return with_quals(rng, part, [*(v for v in own if v not in within), *outer])
+
+
+def random_quals(rng: Random, own: Sequence[str], outer: Sequence[str], counts: Sequence[int]) -> tuple[Qual, ...]:
+    """As many quals as one of the counts says."""
+    return tuple(random_qual(rng, own, outer) for _ in range(rng.choice(counts)))

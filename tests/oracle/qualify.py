@@ -1,0 +1,184 @@
+"""What values and qualifications come to for given events: three-valued logic, None standing for unknown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, assert_never
+
+from eventcube.language.syntax import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Comparison,
+    Duration,
+    In,
+    IsNull,
+    Literal,
+    Minus,
+    NotQual,
+    Qual,
+    Timestamp,
+    Truth,
+    Value,
+)
+from tests.oracle.event import Event
+
+Bound = Mapping[str, Event]
+
+
+def satisfied(quals: Iterable[Qual], bound: Bound) -> bool:
+    """Whether every top-level conjunct holds, leaving out those that mention a variable that is not bound.
+
+    In a valid query a visible variable is unbound only if it belongs to an alternative of an OR that was not taken.
+    """
+    return all(truth(q, bound) is True for q in conjuncts(quals) if variables(q) <= bound.keys())
+
+
+def conjuncts(quals: Iterable[Qual]) -> Iterator[Qual]:
+    """The quals with every AND and chain at the top taken apart."""
+    for qual in quals:
+        if isinstance(qual, AllOf):
+            yield from conjuncts(qual.quals)
+        else:
+            yield qual
+
+
+def variables(node: Qual | Value) -> set[str]:
+    """The variables a qual or a value mentions."""
+    match node:
+        case Attribute(var=var):
+            return {var}
+        case Literal() | Duration() | Timestamp():
+            return set()
+        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
+            return variables(left) | variables(right)
+        case Minus(value=value) | IsNull(value=value) | Truth(value=value):
+            return variables(value)
+        case In(value=value, options=options):
+            return variables(value).union(*map(variables, options))
+        case Between(value=value, low=low, high=high):
+            return variables(value) | variables(low) | variables(high)
+        case AllOf(quals=quals) | AnyOf(quals=quals):
+            return set[str]().union(*map(variables, quals))
+        case NotQual(qual=qual):
+            return variables(qual)
+    assert_never(node)
+
+
+def truth(qual: Qual, bound: Bound) -> bool | None:
+    """True, False, or None where a null, a NaN or a missing attribute leaves it unknown."""
+    match qual:
+        case Comparison(op=op, left=left, right=right):
+            return _compare(op, value_of(left, bound), value_of(right, bound))
+        case In(value=value, options=options):
+            wanted = value_of(value, bound)
+            return _any([_compare("=", wanted, value_of(option, bound)) for option in options])
+        case Between(value=value, low=low, high=high):
+            middle = value_of(value, bound)
+            return _all([_compare("<=", value_of(low, bound), middle), _compare("<=", middle, value_of(high, bound))])
+        case IsNull(value=value):
+            return value_of(value, bound) is None
+        case Truth(value=value):
+            held = value_of(value, bound)
+            if held is not None and not isinstance(held, bool):
+                raise TypeError(f"not a boolean: {held!r}")
+            return held
+        case AllOf(quals=quals):
+            return _all([truth(q, bound) for q in quals])
+        case AnyOf(quals=quals):
+            return _any([truth(q, bound) for q in quals])
+        case NotQual(qual=inner):
+            known = truth(inner, bound)
+            return None if known is None else not known
+    assert_never(qual)
+
+
+def value_of(value: Value, bound: Bound) -> Any:
+    """The value, None standing for null, NaN and missing attributes alike."""
+    match value:
+        case Attribute(var=var, name="ts"):
+            return bound[var].ts
+        case Attribute(var=var, name=name):
+            return _known(bound[var].attrs.get(name))
+        case Literal(value=constant):
+            return _known(constant)
+        case Duration(microseconds=us) | Timestamp(microseconds=us):
+            return us
+        case Minus(value=inner):
+            negated = value_of(inner, bound)
+            return None if negated is None else -negated
+        case Arithmetic(op=op, left=left, right=right):
+            a, b = value_of(left, bound), value_of(right, bound)
+            return None if a is None or b is None else _known(_calculate(op, a, b))
+    assert_never(value)
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _calculate(op: str, a: Any, b: Any) -> Any:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return None if b == 0 else a / b
+        case "%" if b == 0:
+            return None
+        case "%" if isinstance(a, int) and isinstance(b, int):
+            # The sign of the dividend, exactly.
+            return abs(a) % abs(b) * (-1 if a < 0 else 1)
+        case "%":
+            return math.fmod(a, b)
+    raise ValueError(f"unknown arithmetic operator {op!r}")
+
+
+def _compare(op: str, a: Any, b: Any) -> bool | None:
+    if a is None or b is None:
+        return None
+    if _kind(a) != _kind(b):
+        raise TypeError(f"cannot compare {a!r} with {b!r}")
+    if isinstance(a, float) or isinstance(b, float):
+        a, b = float(a), float(b)
+    holds: bool
+    match op:
+        case "=":
+            holds = a == b
+        case "!=":
+            holds = a != b
+        case "<":
+            holds = a < b
+        case "<=":
+            holds = a <= b
+        case ">":
+            holds = a > b
+        case ">=":
+            holds = a >= b
+        case _:
+            raise ValueError(f"unknown comparison {op!r}")
+    return holds
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _all(truths: list[bool | None]) -> bool | None:
+    if False in truths:
+        return False
+    return None if None in truths else True
+
+
+def _any(truths: list[bool | None]) -> bool | None:
+    if True in truths:
+        return True
+    return None if None in truths else False
