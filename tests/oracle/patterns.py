@@ -12,7 +12,7 @@ from tests.oracle.brute import positive_variables
 from tests.oracle.quals import chance, random_qual
 
 LEAVES = ("A", "B", "C", "D")
-CONCEPTS: Mapping[str, str] = {"A": "P", "B": "P", "P": "R", "C": "R"}
+CONCEPTS: Mapping[str, str] = {"A": "P", "B": "P", "P": "R", "C": "R", "D": "U"}
 
 
 @dataclass

@@ -148,11 +148,14 @@ def _null(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
 
 def _times(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
     left, right = Attribute(_one(rng, own, outer), "ts"), Attribute(_other(rng, own, outer), "ts")
-    match rng.randint(0, 2):
+    match rng.randint(0, 3):
         case 0:
             return Comparison(rng.choice(["<", "<=", "!=", ">="]), left, right)
         case 1:
             return Comparison(rng.choice(["<", "<="]), Arithmetic("-", left, right), Duration(rng.randint(1, 8) * TICK))
+        case 2:
+            scaled = Arithmetic(rng.choice(["*", "/"]), Arithmetic("-", left, right), Literal(rng.choice([2, 0.5])))
+            return Comparison(rng.choice(["<", "<=", "!="]), scaled, Duration(rng.randint(0, 8) * TICK))
         case _:
             return Comparison(rng.choice(["<=", ">="]), left, Timestamp(rng.randint(0, 8) * TICK))
 
