@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +19,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
+
 
 def start_session(
     master: str = "local[*]", settings: Mapping[str, str] | None = None, *, name: str = "eventcube"
@@ -28,11 +31,9 @@ def start_session(
         ensure_java()
         # Workers must be this interpreter, whatever `python3` is on the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName(name)
-    if local:
-        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-    for key, value in {**SETTINGS, **(settings or {})}.items():
+    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}"} if local else {}
+    for key, value in {**SETTINGS, **quiet, **(settings or {})}.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()
