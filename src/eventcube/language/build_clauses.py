@@ -1,0 +1,205 @@
+"""From parse trees of whole clauses to what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lark import Token, v_args
+from lark.tree import Meta
+
+from eventcube.errors import Span, did_you_mean
+from eventcube.language import syntax as s
+from eventcube.language.build_expressions import ExpressionBuilder, place
+from eventcube.language.literals import EVENT_UNITS, UnreadableError, read_number
+from eventcube.language.unplaced import Expression, Measure, Name, Parenthesised, without_parentheses
+
+FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+
+PartTree = s.Part | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """What the clauses of a query say; None for a clause that is not there."""
+
+    pattern: s.Pattern | None = None
+    from_: str | None = None
+    where: tuple[s.Qual, ...] | None = None
+    group_by: tuple[s.Item, ...] | None = None
+    agg: tuple[s.Aggregate, ...] | None = None
+    within: s.TimeWindow | s.CountWindow | None = None
+    returns: tuple[s.Item, ...] | None = None
+    limit: int | None = None
+
+
+@v_args(meta=True)
+class ClauseBuilder(ExpressionBuilder):
+    """Builds one clause, as a `Clauses` with nothing else in it."""
+
+    # Patterns.
+
+    def component(self, meta: Meta, children: list[Name]) -> s.Component:
+        kind, var = children
+        return s.Component(kind.text, var.text, place(meta))
+
+    def operator(self, meta: Meta, children: list[PartTree | Token | None]) -> s.Pattern:
+        word, *listed = children
+        assert isinstance(word, Token)
+        parts, quals = self.parts_and_quals([p for p in listed if p is not None and not isinstance(p, Token)])
+        at = Span(word.start_pos or 0, word.end_pos or 0)
+        if word.type == "OR":
+            return s.Or(self._alternatives(parts, at), quals, place(meta))
+        if all(isinstance(part, s.Not) for part in parts):
+            hint = f"add what must happen: {word.type}(A a, …)"
+            self.complain("EC115", f"{word.type} needs at least one part without '!'", at, hint)
+        kind = s.Seq if word.type == "SEQ" else s.And
+        return kind(parts, quals, place(meta))
+
+    def _alternatives(self, parts: tuple[s.Part, ...], at: Span) -> tuple[s.Pattern, ...]:
+        if not parts:
+            self.complain("EC115", "OR needs at least one alternative", at, "add one: OR(A a, B b)")
+        for part in parts:
+            if isinstance(part, s.Not):
+                hint = "an alternative may contain a negation: OR(SEQ(A a, !B b, C c), D d)"
+                self.complain("EC116", "an alternative of OR cannot be negated", part.span, hint)
+        return tuple(part.pattern if isinstance(part, s.Not) else part for part in parts)
+
+    def negation(self, meta: Meta, children: list[PartTree]) -> s.Not | s.Qual:
+        parts, quals = self.parts_and_quals(children)
+        span = place(meta)
+        for part in parts:
+            if isinstance(part, s.Not):
+                self.complain("EC116", "a negation of a negation", span, "leave out both '!'")
+        patterns = tuple(part.pattern if isinstance(part, s.Not) else part for part in parts)
+        match patterns:
+            case (pattern,):
+                return s.Not(pattern, quals, span)
+            case ():
+                hint = "'!' says that something does not happen; write NOT before a condition"
+                self.complain("EC116", "'!' stands before a condition", span, hint)
+                return quals[0]
+            case _:
+                hint = "say how they belong together: !SEQ(…), !AND(…) or !OR(…)"
+                self.complain("EC116", f"'!' takes one pattern, and here are {len(patterns)}", span, hint)
+                return s.Not(s.And(patterns, (), span), quals, span)
+
+    def parts_and_quals(self, nodes: list[PartTree]) -> tuple[tuple[s.Part, ...], tuple[s.Qual, ...]]:
+        """The parts among the nodes, and the quals, each in the order they were written."""
+        parts: list[s.Part] = []
+        quals: list[s.Qual] = []
+        for node in nodes:
+            match self._as_part(node):
+                case s.Not() | s.Component() | s.Seq() | s.And() | s.Or() as part:
+                    parts.append(part)
+                case qual:
+                    quals.extend(self.as_quals(qual))
+        return tuple(parts), tuple(quals)
+
+    def _as_part(self, node: PartTree) -> PartTree:
+        match node:
+            case Name(text, span) | Parenthesised(Name(text, span)):
+                return s.Component(text, None, span)
+            case _:
+                return node
+
+    # Clauses.
+
+    def pattern(self, meta: Meta, children: list[PartTree]) -> Clauses:
+        match self._as_part(children[0]):
+            case s.Not() as negation:
+                hint = "say what must happen too: SEQ(A a, !B b)"
+                self.complain("EC116", "the whole pattern is negated", negation.span, hint)
+                return Clauses(pattern=negation.pattern)
+            case s.Component() | s.Seq() | s.And() | s.Or() as part:
+                return Clauses(pattern=part)
+            case other:
+                hint = "conditions go after WHERE: PATTERN SEQ(A a, B b) WHERE a.x = b.x"
+                self.complain("EC113", "a pattern is needed here, and this is an expression", other.span, hint)
+                return Clauses(pattern=s.Component("?", None, other.span))
+
+    def stream(self, meta: Meta, children: list[Name]) -> Clauses:
+        return Clauses(from_=".".join(name.text for name in children))
+
+    def where(self, meta: Meta, children: list[Expression]) -> Clauses:
+        return Clauses(where=tuple(qual for child in children for qual in self.as_quals(child)))
+
+    def item(self, meta: Meta, children: list[Expression | None]) -> s.Item:
+        node, alias = children
+        assert node is not None
+        name = alias.text if isinstance(alias, Name) else None
+        match without_parentheses(node):
+            case Name(text, span):
+                return s.Item(s.Variable(text, span), name, place(meta))
+            case _:
+                return s.Item(self.as_value(node), name, place(meta))
+
+    def group_by(self, meta: Meta, children: list[s.Item]) -> Clauses:
+        return Clauses(group_by=tuple(children[1:]))
+
+    def returns(self, meta: Meta, children: list[s.Item]) -> Clauses:
+        return Clauses(returns=tuple(children))
+
+    def aggregate(self, meta: Meta, children: list[Expression | Token | None]) -> s.Aggregate:
+        name, given, alias = children
+        assert isinstance(name, Name)
+        function = name.text.upper()
+        argument = None if given is None or isinstance(given, Token) else self.as_value(given)
+        if function not in FUNCTIONS:
+            hint = did_you_mean(function, FUNCTIONS)
+            self.complain("EC122", f"unknown aggregate function '{name.text}'", name.span, hint)
+        elif argument is None and function != "COUNT":
+            hint = f"name an attribute: {function}(a.price)"
+            self.complain("EC122", f"{function} needs a value to work on", place(meta), hint)
+        return s.Aggregate(function, argument, alias.text if isinstance(alias, Name) else None, place(meta))
+
+    def agg(self, meta: Meta, children: list[s.Aggregate]) -> Clauses:
+        return Clauses(agg=tuple(children))
+
+    def within(self, meta: Meta, children: list[Expression]) -> Clauses:
+        span = children[0].span
+        match without_parentheses(children[0]):
+            case Measure(amounts) if any(a.unit.lower() in EVENT_UNITS for a in amounts):
+                return Clauses(within=s.CountWindow(self._events(children[0]), span))
+            case Measure() as measure:
+                length = self.microseconds(measure)
+            case s.Duration(length):
+                pass
+            case s.Literal(int() | float() as number) if not isinstance(number, bool):
+                hint = f"write {number} events, or {number} seconds"
+                self.complain("EC110", "the window has no unit", span, hint)
+                length = 1
+            case _:
+                hint = "write a duration such as 10 minutes or 1 hour 30 min, or a number of events such as 500 events"
+                self.complain("EC110", "this is not a window", span, hint)
+                length = 1
+        if length <= 0 and not any(p.span and span.start <= p.span.start < span.end for p in self.problems):
+            self.complain("EC110", "the window must be longer than zero", span, "WITHIN 10 minutes, for example")
+        return Clauses(within=s.TimeWindow(length, span))
+
+    def _events(self, node: Expression) -> int:
+        measure = without_parentheses(node)
+        assert isinstance(measure, Measure)
+        number: int | float = 0
+        try:
+            number = read_number(measure.amounts[0].number)
+        except UnreadableError as e:
+            self.complain(e.code, e.message, measure.amounts[0].span, e.hint)
+            return 1
+        if len(measure.amounts) > 1:
+            hint = "a window is one or the other: WITHIN 10 minutes, or WITHIN 500 events"
+            self.complain("EC110", "a window of both time and events", measure.span, hint)
+        elif not isinstance(number, int) or number < 1:
+            hint = "WITHIN 500 events, for example"
+            self.complain("EC110", "a window must hold a whole number of events, at least 1", measure.span, hint)
+        return int(number)
+
+    def limit(self, meta: Meta, children: list[Expression]) -> Clauses:
+        match children[0]:
+            case s.Literal(int() as number) if number > 0 and not isinstance(number, bool):
+                return Clauses(limit=number)
+            case other:
+                self.complain("EC118", "LIMIT takes a whole number, at least 1", other.span, "LIMIT 100, for example")
+                return Clauses(limit=1)
+
+    def end(self, meta: Meta, children: list[object]) -> Clauses:
+        return Clauses()

@@ -1,0 +1,66 @@
+"""What a query must be as a whole, whatever the events: names told apart, clauses that go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from eventcube.errors import Diagnostic, Span, line_and_column
+from eventcube.language import syntax as s
+from eventcube.language.printer import column_name
+from eventcube.language.tree import children
+
+MAX_DEPTH = 100
+
+
+def too_deep(root: object) -> Diagnostic | None:
+    """The complaint that something is nested deeper than MAX_DEPTH, found without recursion."""
+    level: list[object] = [root]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return None
+    span: Span = getattr(level[0], "span", s.NOWHERE)
+    hint = "long lists of conditions joined by AND, OR or commas do not count as nesting"
+    return Diagnostic("EC123", f"nested more than {MAX_DEPTH} levels deep", span, hint)
+
+
+def check_names(pattern: s.Pattern, text: str) -> Iterator[Diagnostic]:
+    """No two components may have the same name, negated or not."""
+    first: dict[str, Span] = {}
+    for component in components(pattern):
+        if component.name in first:
+            line, column = line_and_column(text, first[component.name].start)
+            yield Diagnostic(
+                "EC117",
+                f"two components are named '{component.name}'",
+                component.span,
+                f"the first is at line {line}, column {column}; give one of them a variable of its own",
+            )
+        else:
+            first[component.name] = component.span
+
+
+def components(part: s.Part) -> Iterator[s.Component]:
+    """All components of a pattern, negated ones too, in the order of the text."""
+    match part:
+        case s.Component():
+            yield part
+        case s.Not():
+            yield from components(part.pattern)
+        case s.Seq() | s.And() | s.Or():
+            for inner in part.parts:
+                yield from components(inner)
+        case _:
+            assert_never(part)
+
+
+def check_columns(columns: tuple[s.Item | s.Aggregate, ...]) -> Iterator[Diagnostic]:
+    """No two columns of a result may have the same name."""
+    seen: set[str] = set()
+    for column in columns:
+        name = column_name(column)
+        if name in seen:
+            hint = "give one of them another name with AS"
+            yield Diagnostic("EC121", f"two columns are named '{name}'", column.span, hint)
+        seen.add(name)

@@ -1,0 +1,178 @@
+"""What a person probably meant where the grammar allows nothing: from an unexpected token to a message."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lark import Token
+
+from eventcube.errors import Diagnostic, Span, did_you_mean
+from eventcube.language.literals import is_unit
+from eventcube.language.names import CLAUSES, OPERATORS, is_keyword
+
+_EXAMPLES = {
+    "PATTERN": "PATTERN SEQ(A a, B b)",
+    "FROM": "FROM trades",
+    "WHERE": "WHERE a.id = b.id",
+    "GROUPBY": "GROUPBY a.id",
+    "AGG": "AGG COUNT(*)",
+    "WITHIN": "WITHIN 10 minutes",
+    "RETURN": "RETURN a, b.price AS price",
+    "LIMIT": "LIMIT 100",
+}
+_VALUE_STARTS = {"INT", "FLOAT", "STRING", "TRUE", "FALSE", "MINUS"}
+_PART_STARTS = {"NAME", "QUOTED", "SEQ", "AND", "OR", "BANG"}
+_JOINERS = {"COMPARE", "PLUS", "SLASH", "PERCENT", "IN", "BETWEEN", "IS"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A clause that cannot be read on at token `at` (its length, if it ended too early), where the grammar
+    would have allowed `allowed`."""
+
+    tokens: Sequence[Token]
+    at: int
+    allowed: frozenset[str]
+
+    def type(self, offset: int) -> str:
+        """The kind of the token so far from where reading stopped, '' beyond the clause."""
+        i = self.at + offset
+        return self.tokens[i].type if 0 <= i < len(self.tokens) else ""
+
+    def token(self, offset: int = 0) -> Token:
+        """The token so far from where reading stopped."""
+        return self.tokens[self.at + offset]
+
+
+def span_of(token: Token) -> Span:
+    """Where a token stands."""
+    return Span(token.start_pos or 0, token.end_pos or 0)
+
+
+def explain(stuck: Stuck) -> Diagnostic:
+    """Why the clause cannot be read on, and what would help."""
+    opened = _opened(stuck.tokens[: stuck.at])
+    if stuck.at == len(stuck.tokens):
+        return _ends_early(stuck, opened)
+    token = stuck.token()
+    match stuck.type(-1), token.type:
+        case _, "RPAR" if not opened:
+            return _diagnostic("EC104", "this ')' closes nothing", token, "take it out, or open it with '(' before")
+        case "COMMA", "RPAR":
+            return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "take it out")
+        case "NAME", "LPAR":
+            return _unknown_call(stuck)
+        case _, kind if is_keyword(token.value) and "NAME" in stuck.allowed and kind not in OPERATORS:
+            hint = f"as a name it goes in backticks: `{token}`"
+            return _diagnostic("EC101", f"'{token}' is a word of the language, and a name is needed here", token, hint)
+        case "NAME", "NAME" if stuck.type(-2) == "NOT" or (stuck.type(-3), stuck.type(-2)) == ("NOT", "LPAR"):
+            hint = "to say that something does not happen, write '!' before it; NOT is for conditions"
+            return _diagnostic("EC116", "NOT stands before a pattern", stuck.token(-2), hint)
+        case _, "COMPARE" | "IN" | "BETWEEN" | "IS" if stuck.type(-4) == "BANG":
+            hint = "'!' says that something does not happen; write NOT before a condition"
+            return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
+        case _, kind if kind in _PART_STARTS and "COMMA" in stuck.allowed and opened:
+            return _diagnostic("EC101", f"'{token}' is not expected here", token, "is a comma missing before it?")
+        case _:
+            return _diagnostic("EC101", f"'{token}' is not expected here", token, _expected(stuck.allowed))
+
+
+def misspelt_clause(stuck: Stuck) -> tuple[int, str] | None:
+    """Where in a clause the next one seems to begin with its word misspelt, and the word it seems to be."""
+    for i in (stuck.at, stuck.at - 1):
+        if not 0 <= i < len(stuck.tokens) or stuck.tokens[i].type != "NAME":
+            continue
+        if i < stuck.at and (i < 2 or stuck.tokens[i - 1].type in ("DOT", "COMMA", "LPAR", "BANG", "AS")):
+            continue
+        guess = closest_clause(stuck.tokens[i].value, 0.85 if _opened(stuck.tokens[:i]) else 0.75)
+        if guess:
+            return i, guess
+    return None
+
+
+def misspelt_after_number(tokens: Sequence[Token]) -> tuple[int, str] | None:
+    """The first word that stands where a unit would but seems to begin a clause: `a.x > 5 WITIN 10 minutes`."""
+    for i, token in enumerate(tokens[1:], start=1):
+        if token.type == "NAME" and tokens[i - 1].type in ("INT", "FLOAT") and not is_unit(token.value):
+            guess = closest_clause(token.value, 0.75)
+            if guess:
+                return i, guess
+    return None
+
+
+def closest_clause(word: str, cutoff: float) -> str | None:
+    """The clause a misspelt word stands for, if one is close."""
+    close = difflib.get_close_matches(word.upper(), CLAUSES, n=1, cutoff=cutoff)
+    return close[0] if close else None
+
+
+def unknown_clause(token: Token, guess: str | None) -> Diagnostic:
+    """The complaint about a word where a clause should begin."""
+    hint = f"did you mean {guess}?" if guess else f"the clauses are: {', '.join(CLAUSES)}"
+    return _diagnostic("EC105", f"unknown clause '{token}'", token, hint)
+
+
+def unclosed(tokens: Sequence[Token]) -> Diagnostic | None:
+    """The complaint about a parenthesis among the tokens that is not closed."""
+    opened = _opened(tokens)
+    return _diagnostic("EC104", "this '(' is not closed", opened[-1], "add the missing ')'") if opened else None
+
+
+def _diagnostic(code: str, message: str, token: Token, hint: str | None) -> Diagnostic:
+    return Diagnostic(code, message, span_of(token), hint)
+
+
+def _opened(tokens: Sequence[Token]) -> list[Token]:
+    opened: list[Token] = []
+    for token in tokens:
+        if token.type == "LPAR":
+            opened.append(token)
+        elif token.type == "RPAR" and opened:
+            opened.pop()
+    return opened
+
+
+def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
+    last = stuck.token(-1)
+    if len(stuck.tokens) == 1:
+        word = stuck.tokens[0].type
+        return _diagnostic("EC101", f"nothing follows {word}", last, f"{_EXAMPLES[word]}, for example")
+    if opened:
+        return _diagnostic("EC104", "this '(' is not closed", opened[-1], "add the missing ')'")
+    if last.type == "COMMA":
+        return _diagnostic("EC101", "nothing follows this comma", last, "take it out")
+    return _diagnostic("EC101", f"something is missing after '{last}'", last, _expected(stuck.allowed))
+
+
+def _unknown_call(stuck: Stuck) -> Diagnostic:
+    name = stuck.token(-1)
+    if stuck.tokens[0].type == "PATTERN":
+        hint = did_you_mean(name.value, OPERATORS)
+        return _diagnostic("EC108", f"unknown operator '{name}'", name, hint)
+    hint = "conditions and values are made of attributes, constants, comparisons and arithmetic"
+    return _diagnostic("EC108", f"there is no function '{name}'", name, hint)
+
+
+def _expected(allowed: frozenset[str]) -> str | None:
+    """What may stand at a place, in a person's words."""
+    things = []
+    if "SEQ" in allowed:
+        things.append("a pattern")
+    if allowed & _VALUE_STARTS:
+        things.append("a value or a condition" if "NOT" in allowed else "a value")
+    elif "NAME" in allowed:
+        things.append("a name")
+    if allowed & _JOINERS:
+        things.append("an operator such as = or AND")
+    elif allowed & {"AND", "OR"} and "SEQ" not in allowed:
+        things.append("AND or OR")
+    symbols = {"DOT": "'.'", "LPAR": "'('", "COMMA": "','", "RPAR": "')'", "AS": "AS", "NOT": "NOT", "NULL": "NULL"}
+    skipped = {"LPAR", "NULL", "NOT"} if allowed & _VALUE_STARTS else set()
+    things += [shown for kind, shown in symbols.items() if kind in allowed - skipped]
+    if "$END" in allowed:
+        things.append("the next clause")
+    if not things:
+        return None
+    return "expected " + (" or ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else things[0])

@@ -1,0 +1,186 @@
+"""From text to the syntax tree."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from lark import Token, Tree
+from lark.exceptions import UnexpectedToken
+
+from eventcube.errors import Diagnostic, QuerySyntaxError, Span
+from eventcube.language.build_clauses import ClauseBuilder, Clauses
+from eventcube.language.check import check_columns, check_names, too_deep
+from eventcube.language.mistakes import (
+    Stuck,
+    closest_clause,
+    explain,
+    misspelt_after_number,
+    misspelt_clause,
+    span_of,
+    unclosed,
+    unknown_clause,
+)
+from eventcube.language.names import CLAUSES
+from eventcube.language.syntax import Query
+from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tokens_to_clauses
+
+
+def parse(text: str, source: str = "query") -> Query:
+    """The query that the text says; QuerySyntaxError with all that is wrong, if it says none.
+
+    >>> parse("PATTERN SEQ(A a, B b) WITHIN 10 minutes").within
+    TimeWindow(microseconds=600000000)
+    """
+    reading = _Reading(text)
+    query = reading.read(source)
+    if query is None:
+        raise QuerySyntaxError(reading.problems, text, source)
+    return query
+
+
+class _Reading:
+    """One text being read; what is wrong with it gathers in `problems`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.problems: list[Diagnostic] = []
+        self.said = Clauses()
+        self.words: dict[str, Span] = {}
+
+    def complain(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.problems.append(Diagnostic(code, message, span, hint))
+
+    def read(self, source: str) -> Query | None:
+        tokens, unreadable = text_to_tokens(self.text)
+        self.problems += unreadable
+        if unreadable:
+            return None
+        if not tokens:
+            hint = "begin with PATTERN SEQ(A a, B b) WITHIN 10 minutes"
+            self.complain("EC100", "the query is empty", Span(0, 0), hint)
+            return None
+        self._read_clauses(self._without_misspelt_units(tokens))
+        self._check_together()
+        if self.problems or self.said.pattern is None:
+            return None
+        return Query(
+            pattern=self.said.pattern,
+            from_=self.said.from_,
+            where=self.said.where or (),
+            group_by=self.said.group_by or (),
+            agg=self.said.agg or (),
+            within=self.said.within,
+            returns=self.said.returns or (),
+            limit=self.said.limit,
+            text=self.text,
+            source=source,
+        )
+
+    def _without_misspelt_units(self, tokens: list[Token]) -> list[Token]:
+        while found := misspelt_after_number(tokens):
+            i, guess = found
+            self.problems.append(unknown_clause(tokens[i], guess))
+            tokens = [*tokens[:i], tokens[i].update(type=guess), *tokens[i + 1 :]]
+        return tokens
+
+    def _read_clauses(self, tokens: list[Token]) -> None:
+        waiting = tokens_to_clauses(tokens, len(self.text))[::-1]
+        while waiting:
+            clause = waiting.pop()
+            first = clause.tokens[0]
+            if first.type == "SEMICOLON" and (len(clause.tokens) > 1 or waiting):
+                after = clause.tokens[1] if len(clause.tokens) > 1 else waiting[-1].tokens[0]
+                self.complain("EC101", "the query ends at ';'", span_of(after), "one text holds one query")
+                return
+            if first.type != "SEMICOLON" and first.type not in CLAUSES:
+                guess = closest_clause(first.value, 0.75) if first.type == "NAME" else None
+                self._no_clause_first(first, guess)
+                if guess is None:
+                    continue
+                clause = ClauseTokens((first.update(type=guess), *clause.tokens[1:]), clause.end)
+            rest = self._read_clause(clause)
+            if rest is not None:
+                waiting.append(rest)
+
+    def _no_clause_first(self, first: Token, guess: str | None) -> None:
+        if guess:
+            self.problems.append(unknown_clause(first, guess))
+        elif first.type in ("SEQ", "AND", "OR", "BANG", "NAME", "QUOTED"):
+            self.words["PATTERN"] = span_of(first)
+            hint = "begin with PATTERN SEQ(A a, B b)"
+            self.complain("EC106", "the query does not begin with PATTERN", span_of(first), hint)
+        else:
+            self.complain("EC101", f"'{first}' is not expected here", span_of(first), "a query begins with PATTERN")
+
+    def _read_clause(self, clause: ClauseTokens) -> ClauseTokens | None:
+        """Read one clause; what is left of it, if another clause with its word misspelt seems to be in it."""
+        word = clause.tokens[0]
+        if word.type in self.words:
+            hint = "join conditions with AND" if word.type == "WHERE" else "leave out one of them"
+            self.complain("EC107", f"{word.type} is given twice", span_of(word), hint)
+        self.words.setdefault(word.type, span_of(word))
+        result = _parse(clause.tokens)
+        if isinstance(result, Tree):
+            self._build(result)
+            return None
+        misspelt = misspelt_clause(result)
+        if misspelt is None:
+            self.problems.append(explain(result))
+            return None
+        i, guess = misspelt
+        self.problems.append(unknown_clause(clause.tokens[i], guess))
+        if open_ := unclosed(clause.tokens[:i]):
+            self.problems.append(open_)
+        else:
+            before = _parse(clause.tokens[:i])
+            if isinstance(before, Tree):
+                self._build(before)
+            else:
+                self.problems.append(explain(before))
+        return ClauseTokens((clause.tokens[i].update(type=guess), *clause.tokens[i + 1 :]), clause.end)
+
+    def _build(self, tree: Tree[Token]) -> None:
+        builder = ClauseBuilder()
+        clause = builder.transform(tree)
+        assert isinstance(clause, Clauses)
+        deep = too_deep(clause)
+        self.problems += builder.problems
+        if deep:
+            self.problems.append(deep)
+            return
+        parts = {f.name: getattr(clause, f.name) for f in fields(Clauses) if getattr(clause, f.name) is not None}
+        already = {f.name: getattr(self.said, f.name) for f in fields(Clauses)}
+        self.said = Clauses(**(already | parts))
+
+    def _check_together(self) -> None:
+        said = self.said
+        if "PATTERN" not in self.words:
+            at = Span(0, 0) if not self.words else min(self.words.values(), key=lambda span: span.start)
+            self.complain("EC106", "PATTERN is missing", at, "say what to look for: PATTERN SEQ(A a, B b)")
+        if said.pattern is not None:
+            self.problems += check_names(said.pattern, self.text)
+        if "AGG" in self.words and "RETURN" in self.words:
+            hint = "choose one: AGG gives a row for each group, RETURN one for each match"
+            self.complain("EC119", "AGG and RETURN do not go together", self.words["RETURN"], hint)
+        if "GROUPBY" in self.words and "AGG" not in self.words:
+            hint = "say what to compute for each group: AGG COUNT(*)"
+            self.complain("EC120", "GROUPBY needs AGG", self.words["GROUPBY"], hint)
+        self.problems += check_columns(said.returns or ())
+        self.problems += check_columns((*(said.group_by or ()), *(said.agg or ())))
+
+
+def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:
+    parser = grammar().parse_interactive()
+    fed = 0
+    try:
+        for token in tokens:
+            parser.feed_token(token)
+            fed += 1
+        tree: Tree[Token] = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
+        return tree
+    except UnexpectedToken:
+        # To find that a token does not fit, the parser may have closed what was open: ask one that has not seen it.
+        before = grammar().parse_interactive()
+        for token in tokens[:fed]:
+            before.feed_token(token)
+        return Stuck(tokens, fed, frozenset(before.accepts()))  # type: ignore[no-untyped-call]
