@@ -148,11 +148,11 @@ def _specific(rng: Random, options: Options, type_: str) -> str:
 
 def _attributes(rng: Random) -> dict[str, Any]:
     return {
-        "x": rng.choice([0, 1, 1, 2, 2, 3, -1, None]),
+        "x": rng.choice([0, 1, 1, 2, 2, 3, -1, -2, None]),
         "y": rng.choice([0.0, 0.5, 1.0, 1.0, 2.0, 2.0, 3.0, -0.0, float("nan"), None]),
         "s": rng.choice([*TEXTS, "a", "b", None]),
         "b": rng.choice([True, True, False, None]),
-        "k": rng.choice([0, 0, 1]),
+        "k": rng.choice([1, 1, 2]),
     }
 
 

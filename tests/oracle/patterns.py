@@ -38,12 +38,17 @@ class PatternMaker:
 
     def _parts(self, depth: int) -> tuple[Part, ...]:
         count = self.rng.choice([2, 2, 2, 3, 3, 3, 4, 1])
-        negated = [chance(self.rng, 28) for _ in range(count)]
+        # More at the ends, where the border of the window matters.
+        negated = [chance(self.rng, 36 if i in (0, count - 1) else 25) for i in range(count)]
         if all(negated):
             negated[self.rng.randrange(count)] = False
         return tuple(Not(self._child(depth)) if n else self._child(depth) for n in negated)
 
     def _child(self, depth: int) -> Pattern:
+        if depth > 1 and self.components > 2 and chance(self.rng, 12):
+            # A negation at the border of a nested part, whose interval is set from outside.
+            positive, negated = self._component(), Not(self._component())
+            return Seq((positive, negated) if chance(self.rng, 50) else (negated, positive))
         return self.pattern(depth - 1 if chance(self.rng, 40) else 0)
 
     def _component(self) -> Component:

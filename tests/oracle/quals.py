@@ -51,6 +51,7 @@ def random_qual(rng: Random, own: Sequence[str], outer: Sequence[str], depth: in
         _join,
         _numbers,
         _numbers,
+        _division,
         _text,
         _boolean,
         _membership,
@@ -88,6 +89,17 @@ def _join(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
 def _numbers(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
     left, right = _number(rng, own, outer, 2), _number(rng, own, outer, 1)
     return Comparison(rng.choice(LOOSE), left, right)
+
+
+def _division(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
+    """Where languages differ: fractions or not, the sign of a remainder, zero."""
+    by = (
+        Literal(rng.choice([2, -2, 3]))
+        if chance(rng, 60)
+        else Attribute(_other(rng, own, outer), rng.choice(["k", "x"]))
+    )
+    divided = Arithmetic(rng.choice(["/", "%"]), Attribute(_one(rng, own, outer), "x"), by)
+    return Comparison(rng.choice(LOOSE), divided, Literal(rng.choice([0, 1])))
 
 
 def _number(rng: Random, own: Sequence[str], outer: Sequence[str], depth: int) -> Value:
