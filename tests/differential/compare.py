@@ -1,0 +1,123 @@
+"""Ask the engine and the oracle the same, and say plainly where they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.language.syntax import Query
+from eventcube.runtime import Runtime
+from tests.oracle.brute import Event, evaluate, positive_variables
+from tests.oracle.generate import Options, to_arrow
+from tests.oracle.text import query_to_text
+
+# Start, end, and the ids bound to the positive variables as they are written.
+Key = tuple[int | None, ...]
+
+
+class DisagreementError(AssertionError):
+    """The engine's matches are not the oracle's."""
+
+
+def check(query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any) -> list[Key]:
+    """Run both and compare the multisets of matches; gives the matches, or raises DisagreementError.
+
+    `cut` has the lengths of the batches the input is pushed in; what it leaves over is pushed in one. `settings` are
+    handed to the engine.
+    """
+    expected = oracle_matches(query, events, options)
+    found = list(engine_matches(query, events, options, cut, **settings))
+    if Counter(found) != Counter(expected):
+        raise DisagreementError(_difference(query, events, options, cut, expected, found))
+    return expected
+
+
+def oracle_matches(query: Query, events: list[Event], options: Options) -> list[Key]:
+    """The oracle's matches, in its order."""
+    found = evaluate(query, events, typed=options.typed, concepts=options.concepts)
+    return [(m.start, m.end, *m.key()) for m in found]
+
+
+def engine_matches(
+    query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any
+) -> Iterator[Key]:
+    """The engine's matches, as they come."""
+    variables = positive_variables(query.pattern)
+    for batch in engine_batches(query, events, options, cut, **settings):
+        columns = [batch.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
+        columns += [pc.struct_field(batch.column(v), "id").to_pylist() for v in variables]
+        yield from zip(*columns, strict=True)
+
+
+def engine_batches(
+    query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any
+) -> Iterator[pa.RecordBatch]:
+    """What the engine gives for the events pushed in batches of the lengths in `cut`."""
+    runtime = Runtime(
+        query,
+        time="ts",
+        type="type" if options.typed else None,
+        order_by="o" if options.ordered else None,
+        partition_by="k" if options.partitioned else None,
+        **({"concepts": options.concepts} if options.concepts else {}),
+        **({} if options.in_order else {"lateness": _span(events)}),
+        **settings,
+    )
+    table = to_arrow(events)
+    start = 0
+    for length in (*cut, table.num_rows):
+        if start < table.num_rows or start == 0:
+            yield from runtime.push(table.slice(start, length))
+        start += length
+    yield from runtime.finish()
+
+
+def draw_cut(rng: Random, count: int) -> list[int]:
+    """Lengths of batches for so many events: all at once, one by one, or anything between (empty ones too)."""
+    match rng.randint(0, 2):
+        case 0:
+            return []
+        case 1:
+            return [1] * count
+        case _:
+            return [rng.randint(0, 5) for _ in range(rng.randint(1, 5))]
+
+
+def _span(events: Sequence[Event]) -> int:
+    times = [e.ts for e in events]
+    return max(times, default=0) - min(times, default=0)
+
+
+def _difference(
+    query: Query, events: list[Event], options: Options, cut: Sequence[int], expected: list[Key], found: list[Key]
+) -> str:
+    missing, extra = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    return "\n".join(
+        [
+            f"{len(expected)} matches by the oracle, {len(found)} by the engine",
+            f"query:   {query_to_text(query)}",
+            f"options: {options}",
+            f"cut:     {list(cut)}",
+            f"columns: start, end, {', '.join(positive_variables(query.pattern))}",
+            f"missing: {_listing(missing)}",
+            f"extra:   {_listing(extra)}",
+            "events:",
+            *(f"  {describe(e)}" for e in events),
+        ]
+    )
+
+
+def describe(event: Event) -> str:
+    """An event on one line."""
+    attrs = " ".join(f"{name}={value!r}" for name, value in event.attrs.items())
+    order = "" if event.order is None else f" order={event.order[0]}"
+    return f"{event.id}: {event.type} ts={event.ts}{order} {attrs}"
+
+
+def _listing(keys: Counter[Key]) -> str:
+    return ", ".join(f"{key} x{n}" if n > 1 else f"{key}" for key, n in sorted(keys.items(), key=repr)) or "none"

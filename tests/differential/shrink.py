@@ -1,0 +1,110 @@
+"""Make a failing case small: leave things out for as long as it still fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from eventcube.language.syntax import AllOf, And, AnyOf, Component, Not, NotQual, Or, Part, Pattern, Qual, Query, Seq
+from tests.oracle.brute import positive_variables
+from tests.oracle.generate import Case
+from tests.oracle.qualify import variables
+from tests.oracle.text import query_to_text
+
+
+def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
+    """The smallest case that leaving out one thing at a time leads to."""
+    while True:
+        smaller = next((c for c in smaller_cases(case) if fails(c)), None)
+        if smaller is None:
+            return case
+        case = smaller
+
+
+def smaller_cases(case: Case) -> Iterator[Case]:
+    """The case with one thing less: an event, a qual, a part, a clause."""
+    for i in range(len(case.events)):
+        yield case._replace(events=case.events[:i] + case.events[i + 1 :])
+    for query in _smaller_queries(case.query):
+        yield case._replace(query=replace(query, text=query_to_text(query)))
+
+
+def _smaller_queries(query: Query) -> Iterator[Query]:
+    if query.limit is not None:
+        yield replace(query, limit=None)
+    for where in _fewer(query.where):
+        yield replace(query, where=where)
+    for pattern in _smaller_patterns(query.pattern):
+        names = set(positive_variables(pattern))
+        yield replace(query, pattern=_resolved(pattern, names), where=_known(query.where, names))
+    if query.within is not None:
+        yield replace(query, within=None)
+
+
+def _fewer(quals: tuple[Qual, ...]) -> Iterator[tuple[Qual, ...]]:
+    for i, qual in enumerate(quals):
+        yield quals[:i] + quals[i + 1 :]
+        for simpler in _simpler(qual):
+            yield (*quals[:i], simpler, *quals[i + 1 :])
+
+
+def _simpler(qual: Qual) -> Iterator[Qual]:
+    match qual:
+        case AllOf(quals=quals) | AnyOf(quals=quals):
+            yield from quals
+        case NotQual(qual=inner):
+            yield inner
+        case _:
+            return
+
+
+def _smaller_patterns(pattern: Pattern) -> Iterator[Pattern]:
+    if isinstance(pattern, Component):
+        return
+    parts = pattern.parts
+    for part in parts:
+        if not isinstance(part, Not):
+            yield part
+    for i in range(len(parts)):
+        rest = parts[:i] + parts[i + 1 :]
+        if any(not isinstance(p, Not) for p in rest):
+            yield _rebuilt(pattern, rest, pattern.quals)
+    for quals in _fewer(pattern.quals):
+        yield _rebuilt(pattern, parts, quals)
+    for i, part in enumerate(parts):
+        for smaller in _smaller_parts(part):
+            yield _rebuilt(pattern, (*parts[:i], smaller, *parts[i + 1 :]), pattern.quals)
+
+
+def _smaller_parts(part: Part) -> Iterator[Part]:
+    if not isinstance(part, Not):
+        yield from _smaller_patterns(part)
+        return
+    for quals in _fewer(part.quals):
+        yield replace(part, quals=quals)
+    for pattern in _smaller_patterns(part.pattern):
+        yield replace(part, pattern=pattern)
+
+
+def _rebuilt(pattern: Seq | And | Or, parts: Iterable[Part], quals: tuple[Qual, ...]) -> Pattern:
+    if isinstance(pattern, Or):
+        return Or(tuple(p for p in parts if not isinstance(p, Not)), quals)
+    return type(pattern)(tuple(parts), quals)
+
+
+def _resolved(pattern: Pattern, visible: set[str]) -> Pattern:
+    """The pattern without the quals that mention a variable that is gone."""
+    if isinstance(pattern, Component):
+        return pattern
+    parts: list[Part] = []
+    for part in pattern.parts:
+        if isinstance(part, Not):
+            inner = visible | set(positive_variables(part.pattern))
+            parts.append(Not(_resolved(part.pattern, inner), _known(part.quals, inner)))
+        else:
+            parts.append(_resolved(part, visible))
+    return _rebuilt(pattern, parts, _known(pattern.quals, visible))
+
+
+def _known(quals: tuple[Qual, ...], names: set[str]) -> tuple[Qual, ...]:
+    return tuple(q for q in quals if variables(q) <= names)
