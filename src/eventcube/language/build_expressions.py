@@ -64,7 +64,9 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         """The expression as a value."""
         match without_parentheses(node):
             case Name(text, span):
-                self.complain("EC114", f"'{text}' is not a value", span, f"name the variable it belongs to: a.{text}")
+                self.complain(
+                    "EC114", f"'{text}' is not a value", span, f"name the variable it belongs to, as in a.{text}"
+                )
                 return s.Attribute(text, text, span)
             case Measure() as measure:
                 return s.Duration(self.microseconds(measure), measure.span)
@@ -80,7 +82,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         match without_parentheses(node):
             case Name(text, span):
                 self.complain(
-                    "EC114", f"'{text}' is not a condition", span, f"name the variable it belongs to: a.{text}"
+                    "EC114", f"'{text}' is not a condition", span, f"name the variable it belongs to, as in a.{text}"
                 )
                 return s.Truth(s.Literal(True), span)
             case Joined(quals, span):

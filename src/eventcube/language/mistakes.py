@@ -22,9 +22,9 @@ _EXAMPLES = {
     "RETURN": "RETURN a, b.price AS price",
     "LIMIT": "LIMIT 100",
 }
-_VALUE_STARTS = {"INT", "FLOAT", "STRING", "TRUE", "FALSE", "MINUS"}
+_VALUE_STARTS = {"INT", "FLOAT", "STRING", "TRUE", "FALSE"}
 _PART_STARTS = {"NAME", "QUOTED", "SEQ", "AND", "OR", "BANG"}
-_JOINERS = {"COMPARE", "PLUS", "SLASH", "PERCENT", "IN", "BETWEEN", "IS"}
+_JOINERS = {"COMPARE", "IN", "BETWEEN", "IS"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,16 @@ def explain(stuck: Stuck) -> Diagnostic:
             return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "take it out")
         case "NAME", "LPAR":
             return _unknown_call(stuck)
-        case _, kind if is_keyword(token.value) and "NAME" in stuck.allowed and kind not in OPERATORS:
-            hint = f"as a name it goes in backticks: `{token}`"
-            return _diagnostic("EC101", f"'{token}' is a word of the language, and a name is needed here", token, hint)
-        case "NAME", "NAME" if stuck.type(-2) == "NOT" or (stuck.type(-3), stuck.type(-2)) == ("NOT", "LPAR"):
-            hint = "to say that something does not happen, write '!' before it; NOT is for conditions"
-            return _diagnostic("EC116", "NOT stands before a pattern", stuck.token(-2), hint)
-        case _, "COMPARE" | "IN" | "BETWEEN" | "IS" if stuck.type(-4) == "BANG":
-            hint = "'!' says that something does not happen; write NOT before a condition"
-            return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
+        case _ if (wrong := _negation(stuck)) or (wrong := _reserved(stuck)):
+            return wrong
+        case "STRING", _ if stuck.token(-1).end_pos == token.start_pos:
+            quote = stuck.token(-1)[0]
+            hint = f"a quote inside a text is written twice: {quote * 2}"
+            return _diagnostic("EC101", f"the text ends before '{token}'", token, hint)
         case _, kind if kind in _PART_STARTS and "COMMA" in stuck.allowed and opened:
             return _diagnostic("EC101", f"'{token}' is not expected here", token, "is a comma missing before it?")
+        case _, "NAME" if "$END" in stuck.allowed and not stuck.allowed & _JOINERS:
+            return unknown_clause(token, None)
         case _:
             return _diagnostic("EC101", f"'{token}' is not expected here", token, _expected(stuck.allowed))
 
@@ -146,6 +145,32 @@ def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
     return _diagnostic("EC101", f"something is missing after '{last}'", last, _expected(stuck.allowed))
 
 
+def _negation(stuck: Stuck) -> Diagnostic | None:
+    """NOT before a pattern, or `!` before a condition."""
+    if (stuck.type(-1), stuck.type(0)) == ("NAME", "NAME"):
+        for back in (-2, -3):
+            if stuck.type(back) == "NOT" and (back == -2 or stuck.type(-2) == "LPAR"):
+                hint = "to say that something does not happen, write '!' before it; NOT is for conditions"
+                return _diagnostic("EC116", "NOT stands before a pattern", stuck.token(back), hint)
+    if stuck.type(0) in ("COMPARE", "IN", "BETWEEN", "IS") and stuck.type(-4) == "BANG":
+        hint = "'!' says that something does not happen; write NOT before a condition"
+        return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
+    return None
+
+
+def _reserved(stuck: Stuck) -> Diagnostic | None:
+    """A word of the language used as a name: as a type or alias, or, noticed one token late, as a variable."""
+    word = stuck.token()
+    if stuck.type(0) in ("COMMA", "RPAR") and stuck.type(-2) == "NAME" and stuck.type(-3) in ("COMMA", "LPAR", "BANG"):
+        word = stuck.token(-1)
+    elif "NAME" not in stuck.allowed or stuck.type(0) in OPERATORS:
+        return None
+    if not is_keyword(word.value):
+        return None
+    hint = f"as a name it goes in backticks: `{word}`"
+    return _diagnostic("EC101", f"'{word}' is a word of the language, and a name is needed here", word, hint)
+
+
 def _unknown_call(stuck: Stuck) -> Diagnostic:
     name = stuck.token(-1)
     if stuck.tokens[0].type == "PATTERN":
@@ -162,12 +187,12 @@ def _expected(allowed: frozenset[str]) -> str | None:
         things.append("a pattern")
     if allowed & _VALUE_STARTS:
         things.append("a value or a condition" if "NOT" in allowed else "a value")
-    elif "NAME" in allowed:
+    elif "QUOTED" in allowed:
         things.append("a name")
     if allowed & _JOINERS:
         things.append("an operator such as = or AND")
-    elif allowed & {"AND", "OR"} and "SEQ" not in allowed:
-        things.append("AND or OR")
+    elif "SEQ" not in allowed:
+        things += [word for word in ("AND", "OR") if word in allowed]
     symbols = {"DOT": "'.'", "LPAR": "'('", "COMMA": "','", "RPAR": "')'", "AS": "AS", "NOT": "NOT", "NULL": "NULL"}
     skipped = {"LPAR", "NULL", "NOT"} if allowed & _VALUE_STARTS else set()
     things += [shown for kind, shown in symbols.items() if kind in allowed - skipped]

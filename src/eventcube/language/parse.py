@@ -105,12 +105,10 @@ class _Reading:
     def _no_clause_first(self, first: Token, guess: str | None) -> None:
         if guess:
             self.problems.append(unknown_clause(first, guess))
-        elif first.type in ("SEQ", "AND", "OR", "BANG", "NAME", "QUOTED"):
-            self.words["PATTERN"] = span_of(first)
-            hint = "begin with PATTERN SEQ(A a, B b)"
-            self.complain("EC106", "the query does not begin with PATTERN", span_of(first), hint)
-        else:
-            self.complain("EC101", f"'{first}' is not expected here", span_of(first), "a query begins with PATTERN")
+            return
+        self.words["PATTERN"] = span_of(first)
+        hint = "begin with PATTERN SEQ(A a, B b)"
+        self.complain("EC106", "the query does not begin with PATTERN", span_of(first), hint)
 
     def _read_clause(self, clause: ClauseTokens) -> ClauseTokens | None:
         """Read one clause; what is left of it, if another clause with its word misspelt seems to be in it."""

@@ -61,7 +61,13 @@ def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
 
 def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
     """The tokens cut before each clause's word and before `;`; the first piece may begin with any token."""
-    starts = [i for i, (previous, token) in enumerate(_with_previous(tokens)) if _begins_clause(previous, token)]
+    starts = []
+    depth = 0
+    for i, (previous, token) in enumerate(_with_previous(tokens)):
+        depth += {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
+        counted = i + 1 < len(tokens) and tokens[i + 1].type in ("INT", "FLOAT")
+        if previous is None or token.type == "SEMICOLON" or (token.type in CLAUSES and (depth <= 0 or counted or previous.type not in ("LPAR", "COMMA", "BANG"))):
+            starts.append(i)
     stops = [*starts[1:], len(tokens)]
     return [
         ClauseTokens(tuple(tokens[i:j]), (tokens[j].start_pos or 0) if j < len(tokens) else end)
@@ -80,13 +86,6 @@ def _plain_after_dot(previous: Token | None, token: Token) -> Token:
     return token
 
 
-def _begins_clause(previous: Token | None, token: Token) -> bool:
-    """No clause follows an open list: `SEQ(limit l` is a name that lacks its backticks."""
-    if previous is None:
-        return True
-    return token.type == "SEMICOLON" or (token.type in CLAUSES and previous.type not in ("LPAR", "COMMA", "BANG"))
-
-
 def _end_of_run(text: str, at: int) -> int:
     stop = at + 1
     while stop < len(text) and text[stop] == text[at]:
@@ -101,5 +100,6 @@ def _unreadable(text: str, at: int) -> Diagnostic:
         span = Span(at, len(text) if end_of_line < 0 else end_of_line)
         message = f"this {_UNCLOSED[char]} is not closed"
         return Diagnostic("EC103", message, span, f"close it with {char}; inside it, {char} is written {char * 2}")
-    shown = char if char.isprintable() else f"U+{ord(char):04X}"
-    return Diagnostic("EC102", f"'{shown}' has no meaning here", Span(at, _end_of_run(text, at)), _INSTEAD.get(char))
+    stop = _end_of_run(text, at)
+    shown = text[at:stop] if char.isprintable() else f"U+{ord(char):04X}"
+    return Diagnostic("EC102", f"'{shown}' has no meaning here", Span(at, stop), _INSTEAD.get(char))

@@ -1,1 +1,5 @@
+"""Queries running in this process."""
 
+from eventcube.runtime.runtime import Runtime
+
+__all__ = ["Runtime"]

@@ -1,0 +1,90 @@
+"""The concept hierarchy: which event types are kinds of which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eventcube.errors import InputError
+
+
+class Concepts:
+    """A forest of type names.
+
+    >>> stocks = Concepts({"Computer": ["INTC", "MSFT"], "Stock": ["Computer"]})
+    >>> sorted(stocks.closure("Computer"))
+    ['Computer', 'INTC', 'MSFT']
+    """
+
+    def __init__(self, children: Mapping[str, Any]) -> None:
+        self.parents: dict[str, str] = {}
+        self._names: dict[str, None] = {}
+        self._add(children)
+        self._refuse_cycles()
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> Concepts:
+        """Read `Concept: [type, …]` or nested mappings from a YAML file."""
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}", code="EC310") from None
+        except yaml.YAMLError as error:
+            raise InputError(f"{path} is not YAML: {error}", code="EC311") from None
+        if not isinstance(content, dict):
+            raise InputError(f"{path} holds no concepts", code="EC311", hint="write, say, Computer: [INTC, MSFT]")
+        return cls(content)
+
+    def _add(self, children: Mapping[str, Any]) -> None:
+        for concept, below in children.items():
+            self._names[str(concept)] = None
+            if isinstance(below, Mapping):
+                self._add(below)
+            for child in below or ():
+                if isinstance(child, Mapping):
+                    self._add(child)
+                for name in child if isinstance(child, Mapping) else (child,):
+                    self._place(str(name), str(concept))
+
+    def _place(self, child: str, parent: str) -> None:
+        if self.parents.get(child, parent) != parent:
+            raise InputError(
+                f"{child!r} is below both {self.parents[child]!r} and {parent!r}",
+                code="EC312",
+                hint="a type has one parent; split the hierarchy or pick one",
+            )
+        self.parents[child] = parent
+        self._names[child] = None
+
+    def _refuse_cycles(self) -> None:
+        for name in self._names:
+            seen = {name}
+            while (name := self.parents.get(name, "")) != "":
+                if name in seen:
+                    raise InputError(f"{name!r} is below itself", code="EC313")
+                seen.add(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All type names, in the order given."""
+        return tuple(self._names)
+
+    @cached_property
+    def _children(self) -> dict[str, list[str]]:
+        below: dict[str, list[str]] = {}
+        for child, parent in self.parents.items():
+            below.setdefault(parent, []).append(child)
+        return below
+
+    def closure(self, name: str) -> frozenset[str]:
+        """The type and all its descendants."""
+        found, todo = {name}, [name]
+        while todo:
+            below = self._children.get(todo.pop(), [])
+            found.update(below)
+            todo.extend(below)
+        return frozenset(found)

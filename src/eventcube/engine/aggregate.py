@@ -1,0 +1,144 @@
+"""GROUPBY and AGG: matches are folded into groups chunk by chunk, so memory is bounded by the number of groups."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.engine.output import Output
+from eventcube.engine.table import Table
+from eventcube.language.syntax import Attribute, Value, Variable
+from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.result import aggregate_type, group_schema, value_type
+
+_FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
+_MOST_ROWS = 1 << 16
+
+
+class Groups:
+    """The groups found so far. A mean is kept as a sum and a count until it is asked for."""
+
+    def __init__(self, logical: LogicalQuery, partial: pa.Table | None = None) -> None:
+        self.logical = logical
+        self.keys = [f"k{i}" for i in range(len(logical.query.group_by))]
+        # Each column that is kept: which aggregate it is of, how it is folded, and what its values are.
+        self.parts: list[tuple[str, str, Value | None]] = []
+        for i, agg in enumerate(logical.query.agg):
+            if agg.function == "AVG":
+                self.parts += [(f"a{i}", "SUM", agg.argument), (f"n{i}", "COUNT", agg.argument)]
+            else:
+                self.parts.append((f"a{i}", agg.function, agg.argument))
+        self._found = [] if partial is None else [partial]
+
+    def add(self, table: Table, output: Output) -> None:
+        """Count in a chunk of matches."""
+        columns: dict[str, pa.Array] = {}
+        for name, item in zip(self.keys, self.logical.query.group_by, strict=True):
+            value = item.value
+            if isinstance(value, Variable):
+                assert self.logical.schema.type is not None
+                value = Attribute(value.name, self.logical.schema.type)
+            columns[name] = _comparable(output.value(table, value))
+        values: dict[str, pa.Array] = {}
+        for name, function, argument in self.parts:
+            if argument is not None:
+                values[name] = _summable(output.value(table, argument), function)
+        self._found.append(self._summary(pa.table({**columns, **values}), len(table)))
+        if sum(t.num_rows for t in self._found) > _MOST_ROWS:
+            self._found = [self._folded()]
+
+    def add_count(self, matches: int) -> None:
+        """Count in matches that were counted without being made."""
+        self._found.append(pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts}))
+
+    def _summary(self, table: pa.Table, rows: int) -> pa.Table:
+        """The groups of one chunk."""
+        if not self.keys:
+            table = table.append_column("k", pa.array([0] * rows, pa.int8()))
+        grouped = table.group_by(self.keys or ["k"], use_threads=False)
+        wanted: list[tuple[str | list[str], str, pc.FunctionOptions | None]] = []
+        for name, function, argument in self.parts:
+            if argument is None:
+                wanted.append(([], "count_all", None))
+            else:
+                wanted.append((name, {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max"}[function], None))
+        result = grouped.aggregate(wanted)
+        suffix = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max"}
+        found = {k: result.column(k) for k in self.keys}
+        for name, function, argument in self.parts:
+            found[name] = result.column("count_all" if argument is None else f"{name}_{suffix[function]}")
+        return pa.table(found)
+
+    def _folded(self) -> pa.Table:
+        """All groups found so far, one row each."""
+        table = pa.concat_tables(self._found, promote_options="permissive")
+        keys = self.keys
+        if not keys:
+            table = table.append_column("k", pa.array([0] * table.num_rows, pa.int8()))
+        result = table.group_by(keys or ["k"], use_threads=False).aggregate(
+            [(name, _FOLD[function]) for name, function, _ in self.parts]
+        )
+        found = {k: result.column(k) for k in keys}
+        found |= {name: result.column(f"{name}_{_FOLD[function]}") for name, function, _ in self.parts}
+        return pa.table(found)
+
+    @property
+    def partial(self) -> pa.Table | None:
+        """The groups in a form that can be kept and continued, or merged with those of another run."""
+        if not self._found:
+            return None
+        self._found = [self._folded()]
+        return self._found[0]
+
+    def result(self) -> pa.RecordBatch:
+        """One row for each group; without GROUPBY there is always one."""
+        schema = group_schema(self.logical)
+        partial = self.partial
+        if partial is None:
+            if self.keys:
+                return pa.RecordBatch.from_pylist([], schema=schema)
+            empty = {
+                f.name: 0 if a.function == "COUNT" else None for f, a in zip(schema, self.logical.query.agg, strict=True)
+            }
+            return pa.RecordBatch.from_pylist([empty], schema=schema)
+        columns = [partial.column(k) for k in self.keys]
+        for i, agg in enumerate(self.logical.query.agg):
+            own = partial.column(f"a{i}")
+            if agg.function == "AVG":
+                own = _mean(own, partial.column(f"n{i}"))
+            columns.append(own.cast(aggregate_type(agg, self.logical), safe=False))
+        arrays = [_one(c).cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray) -> pa.ChunkedArray:
+    divisor = pc.if_else(pc.equal(number, 0), None, number).cast(pa.float64())
+    return pc.divide(total.cast(pa.float64()), divisor)
+
+
+def _comparable(array: pa.Array) -> pa.Array:
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        # NaN is null.
+        return pc.if_else(pc.is_nan(array), None, array)
+    return array
+
+
+def _summable(array: pa.Array, function: str) -> pa.Array:
+    array = _comparable(array)
+    if pa.types.is_duration(array.type) and function == "SUM":
+        return array.cast(pa.int64())
+    if pa.types.is_decimal(array.type) or pa.types.is_integer(array.type):
+        return array if function in ("MIN", "MAX") else array.cast(
+            pa.float64() if pa.types.is_decimal(array.type) else pa.int64(), safe=False
+        )
+    return array
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+__all__ = ["Groups", "value_type"]

@@ -1,0 +1,185 @@
+"""Events' attributes as NumPy arrays: whole numbers and times as int64, other numbers as float64, text as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.engine.kernels import Bools, Floats, Ints
+from eventcube.schema import Kind, kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values with, where some are null, which are not. A float's null is NaN, and NaN is null."""
+
+    values: Ints | Floats
+    valid: Bools | None = None
+
+    def take(self, rows: Ints) -> Column:
+        """The values at some rows."""
+        return Column(self.values[rows], None if self.valid is None else self.valid[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The text that a set of predicates looks at: the columns, the constants, and whether `<` is asked of it."""
+
+    columns: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    ordered: bool = False
+
+
+class Columns:
+    """The columns of a table of events, converted when first asked for, optionally in another order of rows."""
+
+    def __init__(self, table: pa.Table, texts: Texts, order: Ints | None = None) -> None:
+        self.table = table
+        self._texts = texts
+        self._order = order
+        self._found: dict[str, Column] = {}
+        self._codes: dict[str, int] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._found:
+            if name in self._texts.columns:
+                self._encode()
+            else:
+                self._found[name] = self._ordered(to_column(self.table.column(name)))
+        return self._found[name]
+
+    def code(self, text: str) -> int:
+        """The code of a constant of the predicates."""
+        if not self._codes:
+            self._encode()
+        return self._codes[text]
+
+    def _ordered(self, column: Column) -> Column:
+        return column if self._order is None else column.take(self._order)
+
+    def _encode(self) -> None:
+        """Give all the text one set of codes, so that equal text has equal codes whatever column it is in."""
+        names, constants = self._texts.columns, self._texts.constants
+        arrays = [_plain(self.table.column(n)) for n in names]
+        chunks = [c for a in arrays for c in a.chunks] + [pa.array(constants, pa.large_string())]
+        joint = pa.chunked_array(chunks, pa.large_string()).combine_chunks().dictionary_encode()
+        codes = joint.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if self._texts.ordered:
+            rank = np.empty(len(joint.dictionary) + 1, np.int64)
+            rank[np.asarray(pc.array_sort_indices(joint.dictionary))] = np.arange(len(joint.dictionary))
+            rank[-1] = -1
+            codes = rank[codes]
+        at = 0
+        for name in names:
+            own = codes[at : at + self.table.num_rows]
+            at += self.table.num_rows
+            valid = own >= 0
+            self._found[name] = self._ordered(Column(own, None if valid.all() else valid))
+        self._codes = dict(zip(constants, codes[at:].tolist(), strict=True))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.large_string())
+
+
+def to_column(array: pa.ChunkedArray) -> Column:
+    """An Arrow column as numbers; text and what cannot be compared keeps only whether it is null."""
+    kind = kind_of(array.type)
+    if kind is Kind.TEXT or kind is Kind.OTHER or kind is Kind.NULL:
+        return Column(np.zeros(len(array), np.int64), _validity(array))
+    if kind is Kind.FLOAT:
+        return Column(_numpy(array.cast(pa.float64(), safe=False).fill_null(np.nan), np.float64))
+    valid = _validity(array)
+    if kind is Kind.TIME:
+        array = to_microseconds(array)
+    elif kind is Kind.DURATION:
+        array = array.cast(pa.duration("us"), safe=False).cast(pa.int64())
+    elif kind is Kind.BOOLEAN:
+        array = array.cast(pa.int8())
+    array = array.cast(pa.int64())
+    return Column(_numpy(array if valid is None else array.fill_null(0), np.int64), valid)
+
+
+def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Timestamps and dates as whole microseconds, rounded down; what lies beyond the years of that is null."""
+    if not pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("s")) if pa.types.is_date32(array.type) else array.cast(pa.timestamp("ms"))
+    unit = array.type.unit
+    raw = array.cast(pa.int64())
+    if unit == "us":
+        return raw
+    if unit == "ns":
+        # Arrow divides towards zero; times before 1970 must still be rounded down.
+        shifted = pc.if_else(pc.less(raw, 0), pc.subtract(raw, 999), raw)
+        return pc.divide(shifted, 1000)
+    factor = 1_000_000 if unit == "s" else 1_000
+    bound = (2**62) // factor
+    inside = pc.and_(pc.less(raw, bound), pc.greater(raw, -bound))
+    return pc.multiply(pc.if_else(inside, raw, None), factor)
+
+
+def _validity(array: pa.ChunkedArray) -> Bools | None:
+    return None if array.null_count == 0 else _numpy(array.is_valid(), np.bool_)
+
+
+def _numpy(array: pa.ChunkedArray, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+    chunks = array.chunks
+    if len(chunks) == 1:
+        return np.asarray(chunks[0].to_numpy(zero_copy_only=False), dtype=dtype)
+    return np.asarray(array.to_numpy(), dtype=dtype)
+
+
+def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[Ints, int]:
+    """A number for each row, equal for equal values of all columns, and how many there are.
+
+    Where nulls do not match, rows with a null get -1.
+    """
+    codes: Ints | None = None
+    groups = 1
+    missing = np.zeros(len(columns[0]), np.bool_)
+    for column in columns:
+        if kind_of(column.type) is Kind.FLOAT:
+            # -0.0 = 0.0, and NaN is null.
+            values = to_column(column).values + 0.0
+            column = pa.chunked_array([pa.array(values, from_pandas=True)])
+        own, size = _dense(column)
+        missing |= own < 0
+        own = np.where(own < 0, size, own)
+        codes = own if codes is None else codes * (size + 1) + own
+        groups *= size + 1
+        if groups > 2 * len(own) + 1024:
+            _, codes = np.unique(codes, return_inverse=True)
+            groups = int(codes.max(initial=-1)) + 1
+    assert codes is not None
+    if not nulls_match:
+        codes = np.where(missing, -1, codes)
+    return np.ascontiguousarray(codes, np.int64), groups
+
+
+def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:
+    """Small codes for a column's values, -1 for null."""
+    kind = kind_of(column.type)
+    if kind in (Kind.INTEGER, Kind.BOOLEAN) and len(column):
+        converted = to_column(column)
+        values, valid = converted.values, converted.valid
+        low, high = int(values.min()), int(values.max())
+        if high - low < max(1 << 16, 4 * len(values)):
+            dense = values - low
+            return (dense if valid is None else np.where(valid, dense, -1)), high - low + 1
+    encoded = column.combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
+    if not isinstance(encoded, pa.DictionaryArray):
+        encoded = encoded.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, len(encoded.dictionary)
+
+
+def merged(names: Iterable[str], tables: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """A table of some of the columns."""
+    return pa.table({n: tables[n] for n in names})

@@ -1,0 +1,27 @@
+"""What a run did, counted: the same numbers on every machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(slots=True)
+class Counters:
+    """Work done. Candidates are events looked at in a join or a negation; inner results are those of nested parts."""
+
+    events: int = 0
+    relevant: int = 0
+    set_aside: int = 0
+    late: int = 0
+    candidates: int = 0
+    inner_computed: int = 0
+    matches: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """The counters by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def add(self, other: Counters) -> None:
+        """Count what another run counted, too."""
+        for f in fields(self):
+            setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))

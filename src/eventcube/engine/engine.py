@@ -1,0 +1,261 @@
+"""One query running over released events: what is kept, what is due, what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from eventcube.engine.aggregate import Groups
+from eventcube.engine.columns import Columns, codes_of, to_column
+from eventcube.engine.counters import Counters
+from eventcube.engine.execute import Execution
+from eventcube.engine.expressions import holds, texts_of, valid_mask
+from eventcube.engine.kernels import Bools, Ints, group
+from eventcube.engine.limit import Earliest
+from eventcube.engine.output import Output
+from eventcube.engine.rows import Rows
+from eventcube.engine.store import Store
+from eventcube.engine.table import Table
+from eventcube.engine.views.strategy import strategy
+from eventcube.language.syntax import CountWindow
+from eventcube.plan.logical import PredicateClass, regions
+from eventcube.plan.physical import PhysicalQuery, State
+
+OUTPUT_ROWS = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Events whose place in time is final, in order: later ones come later in time, with none of equal rank.
+
+    `types` are codes of `type_names`, if events have types.
+    """
+
+    table: pa.Table
+    ts: Ints
+    rank: Ints
+    types: Ints | None
+    type_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+class Engine:
+    """Finds the matches of one query. Give it released events in order; it keeps what a window can still need."""
+
+    def __init__(self, plan: PhysicalQuery, strategy_name: str = "auto", limit: int | None = None) -> None:
+        self.plan, self.logical = plan, plan.logical
+        self.counters = Counters()
+        self.strategy = strategy(strategy_name)
+        logical = self.logical
+        limits = [n for n in (logical.query.limit, limit) if n is not None]
+        self.limit = Earliest(min(limits), plan) if limits and not logical.query.agg else None
+        self.groups = Groups(logical) if logical.query.agg else None
+        every = [p for r in regions(logical.region) for p in r.predicates]
+        self._local = {
+            slot.index: [p.qual for p in every if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
+            for slot in logical.slots
+        }
+        self._local_texts = texts_of([q for quals in self._local.values() for q in quals], logical)
+        self._texts = texts_of(
+            [p.qual for p in every if p.kind is not PredicateClass.LOCAL and p.qual not in logical.implied], logical
+        )
+        self.by_count = isinstance(logical.window, CountWindow)
+        self.width: int | None = None
+        if logical.window is not None:
+            self.width = (
+                logical.window.events - 1 if isinstance(logical.window, CountWindow) else logical.window.microseconds
+            )
+        own = logical.schema.partition_by
+        self.key = (*own, *(k for k in logical.key if k not in own))
+        self.rows: Rows | None = None
+        self.position = 0
+        self.positions: pa.Table | None = None
+
+    # What goes in.
+
+    def feed(self, released: Released, watermark: int | None) -> Iterator[pa.RecordBatch]:
+        """Take events in and give the matches that are due; without a watermark the input has ended."""
+        fresh = self._rows(released)
+        rows = fresh if self.rows is None else self.rows.append(fresh)
+        state, due = self._states(rows, watermark)
+        if due:
+            yield from self._matches(rows, state)
+        self.rows = self._still_needed(rows, state, watermark)
+        if watermark is None:
+            yield from self._rest()
+
+    def _rows(self, released: Released) -> Rows:
+        """The events that some component can use."""
+        positions = self._positions(released)
+        relevant = self._relevant(released)
+        table = released.table.select(self.logical.columns)
+        ts, rank, types = released.ts, released.rank, released.types
+        if not relevant.all():
+            index = np.flatnonzero(relevant)
+            table = table.take(pa.array(index))
+            ts, rank, positions = ts[index], rank[index], positions[index]
+            types = None if types is None else types[index]
+        member = self._members(table, types, released.type_names)
+        rows = Rows(ts, positions, rank, np.zeros(len(ts), np.bool_), member, table.combine_chunks())
+        used = member.any(axis=0)
+        for name in self.logical.key:
+            used &= valid_mask(to_column(rows.payload.column(name)))
+        self.counters.relevant += int(used.sum())
+        return rows.where(used)
+
+    def _relevant(self, released: Released) -> Bools:
+        if released.types is None:
+            return np.ones(len(released), np.bool_)
+        wanted = frozenset().union(*(s.types or () for s in self.logical.slots))
+        return np.array([n in wanted for n in released.type_names], np.bool_)[released.types]
+
+    def _members(self, table: pa.Table, types: Ints | None, names: tuple[str, ...]) -> np.ndarray:  # type: ignore[type-arg]
+        size = table.num_rows
+        member = np.ones((len(self.logical.slots), size), np.bool_)
+        columns = Columns(table, self._local_texts)
+        for slot in self.logical.slots:
+            own = member[slot.index]
+            if types is not None and slot.types is not None:
+                own &= np.array([n in slot.types for n in names], np.bool_)[types]
+            for qual in self._local[slot.index]:
+                index = np.flatnonzero(own)
+                held = holds(qual, len(index), lambda a, at=index: columns[a.name].take(at), columns.code)
+                own[index[~held]] = False
+        return member
+
+    def _positions(self, released: Released) -> Ints:
+        """The place of each event in the stream, or in its partition."""
+        size = len(released)
+        if not self.by_count or not self.logical.schema.partition_by:
+            own = np.arange(self.position, self.position + size, dtype=np.int64)
+            self.position += size
+            return own
+        keys = [f"k{i}" for i in range(len(self.logical.schema.partition_by))]
+        fresh = released.table.select(self.logical.schema.partition_by).rename_columns(keys)
+        known = self.positions if self.positions is not None else fresh.slice(0, 0).append_column("n", pa.array([], pa.int64()))
+        joint = pa.concat_tables([known.select(keys), fresh])
+        codes, groups = codes_of([joint.column(k) for k in keys], nulls_match=True)
+        order, starts = group(codes, groups)
+        # In each group the known total comes first, then the events that follow it.
+        base = np.zeros(groups, np.int64)
+        base[codes[: known.num_rows]] = known.column("n").to_numpy()
+        seen_before = np.zeros(groups, np.int64)
+        seen_before[codes[: known.num_rows]] = 1
+        within = np.empty(len(codes), np.int64)
+        within[order] = np.arange(len(codes)) - np.repeat(starts[:-1], np.diff(starts))
+        own = (base[codes] + within - seen_before[codes])[known.num_rows :]
+        used = np.flatnonzero(np.diff(starts))
+        totals = base[used] + np.diff(starts)[used] - seen_before[used]
+        self.positions = joint.take(pa.array(order[starts[used]])).append_column("n", pa.array(totals))
+        return own
+
+    # What is due.
+
+    def _states(self, rows: Rows, watermark: int | None) -> tuple[Ints | None, bool]:
+        """For each event whether its matches are done, due or future; None means all due."""
+        if not self.plan.forward:
+            if not rows.done.any():
+                return None, len(rows) > 0
+            return np.where(rows.done, State.DONE.value, State.DUE.value), not rows.done.all()
+        closed = self._closed(rows, watermark)
+        state = np.where(rows.done, State.DONE.value, np.where(closed, State.DUE.value, State.FUTURE.value))
+        return state, bool((closed & ~rows.done).any())
+
+    def _closed(self, rows: Rows, watermark: int | None) -> Bools:
+        """Where a window that begins with the event can get no more events."""
+        if watermark is None:
+            return np.ones(len(rows), np.bool_)
+        if self.width is None:
+            return np.zeros(len(rows), np.bool_)
+        if not self.by_count:
+            return rows.ts < watermark - self.width
+        return rows.pos + self.width < self._totals(rows)
+
+    def _totals(self, rows: Rows) -> Ints:
+        """How many events each event's partition has had."""
+        if self.positions is None:
+            return np.full(len(rows), self.position, np.int64)
+        keys = [f"k{i}" for i in range(len(self.logical.schema.partition_by))]
+        own = rows.payload.select(self.logical.schema.partition_by).rename_columns(keys)
+        joint = pa.concat_tables([self.positions.select(keys), own])
+        codes, groups = codes_of([joint.column(k) for k in keys], nulls_match=True)
+        totals = np.zeros(groups, np.int64)
+        totals[codes[: self.positions.num_rows]] = self.positions.column("n").to_numpy()
+        return totals[codes[self.positions.num_rows :]]
+
+    def _still_needed(self, rows: Rows, state: Ints | None, watermark: int | None) -> Rows:
+        """The events that a match still to come can use."""
+        done = np.ones(len(rows), np.bool_) if not self.plan.forward else rows.done | (state == State.DUE.value)
+        rows = Rows(rows.ts, rows.pos, rows.rank, done, rows.member, rows.payload)
+        if watermark is None:
+            return rows.where(np.zeros(len(rows), np.bool_))
+        if self.width is None:
+            return rows
+        reach = self.width * (2 if self.plan.forward and self.plan.looks_back else 1)
+        if self.by_count:
+            return rows.where(rows.pos + reach >= self._totals(rows))
+        return rows.where(rows.ts >= watermark - reach)
+
+    # What comes out.
+
+    def _matches(self, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
+        store = Store(rows, self.key, self._texts, self.width, self.by_count)
+        if state is not None:
+            store.set_states(state)
+        execution = Execution(self.logical, store, self.strategy, self.counters)
+        output = Output(self.plan, execution)
+        program, start = self.plan.program, Table(1, {})
+        if self.groups is not None:
+            if all(a.function == "COUNT" and a.argument is None for a in self.logical.query.agg) and not self.groups.keys:
+                found = execution.count(program, start)
+                self.counters.matches += found
+                self.groups.add_count(found)
+                return
+            for table in execution.run(program, start):
+                self.counters.matches += len(table)
+                self.groups.add(table, output)
+            return
+        if self.limit is not None:
+            for table in execution.run(program, start):
+                self.limit.add(table, store, output)
+            yield from self._count(self.limit.settled(output, final=not self.plan.forward))
+            return
+        yield from self._count(output.batch(t) for t in coalesced(execution.run(program, start)))
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        if self.groups is not None:
+            yield self.groups.result()
+        elif self.limit is not None:
+            yield from self._count(self.limit.rest())
+
+    def _count(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.counters.matches += batch.num_rows
+            yield batch
+
+
+def coalesced(tables: Iterator[Table]) -> Iterator[Table]:
+    """The same rows in tables that are not small."""
+    waiting: list[Table] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += len(table)
+        if size >= OUTPUT_ROWS:
+            yield joined(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield joined(waiting)
+
+
+def joined(tables: list[Table]) -> Table:
+    """Tables of the same slots one after the other."""
+    if len(tables) == 1:
+        return tables[0]
+    slots = tables[0].rows
+    return Table(sum(len(t) for t in tables), {s: np.concatenate([t.rows[s] for t in tables]) for s in slots})

@@ -1,0 +1,295 @@
+"""Run a program's steps over tables of partial matches, in chunks, depth first.
+
+A chunk is taken through all steps before the next one is made, so memory is bounded by the number of steps and the size of
+a chunk, however many matches there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from eventcube.engine.columns import Column
+from eventcube.engine.counters import Counters
+from eventcube.engine.expressions import evaluate, holds, valid_mask
+from eventcube.engine.kernels import OPERATORS, Bools, Floats, Ints, count, exists, expand, seek
+from eventcube.engine.store import Store
+from eventcube.engine.table import Table
+from eventcube.engine.views.strategy import Strategy
+from eventcube.language.syntax import Attribute, Value
+from eventcube.plan.logical import LogicalQuery, Predicate
+from eventcube.plan.physical import (
+    Absent,
+    Bind,
+    Compare,
+    Filter,
+    Limit,
+    Nested,
+    Program,
+    Reject,
+    Step,
+    Term,
+    Union,
+)
+
+CHUNK = 1 << 16
+
+_Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
+_NO_INTS = np.zeros((0, 0), np.int64)
+_NO_FLOATS = np.zeros((0, 0), np.float64)
+_NO_OPS = np.zeros(0, np.int64)
+NO_TESTS: _Tests = (_NO_INTS, _NO_INTS, _NO_OPS, _NO_FLOATS, _NO_FLOATS, _NO_OPS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """For each partial match a range of a stack, and what its events must meet."""
+
+    lo: Ints
+    hi: Ints
+    stack: Ints
+    tests: _Tests
+
+    @property
+    def free(self) -> bool:
+        return not self.tests[2].size and not self.tests[5].size
+
+
+class Execution:
+    """The running of one query's programs over one store."""
+
+    def __init__(self, logical: LogicalQuery, store: Store, strategy: Strategy, counters: Counters) -> None:
+        self.logical, self.store, self.strategy, self.counters = logical, store, strategy, counters
+        self._slot_of = {s.name: s.index for s in logical.slots}
+        self._keyed: dict[int, tuple[Ints, Ints, Ints]] = {}
+
+    def run(self, program: Program, table: Table) -> Iterator[Table]:
+        """Every way to take each partial match through the program, in chunks."""
+        if not len(table):
+            return
+        if not program:
+            yield table
+            return
+        for out in self._step(program[0], table):
+            yield from self.run(program[1:], out)
+
+    def any(self, program: Program, table: Table) -> Bools:
+        """For each partial match whether there is a way through the program."""
+        found = np.zeros(len(table), np.bool_)
+        last = program[-1] if program else None
+        direct = isinstance(last, Bind) and not last.filters
+        marked = table.mark(origin=np.arange(len(table)))
+        for out in self.run(program[:-1] if direct else program, marked):
+            if direct:
+                assert isinstance(last, Bind)
+                found[out.marks["origin"][self._any_candidate(last, out)]] = True
+            else:
+                found[out.marks["origin"]] = True
+                self.counters.inner_computed += len(out)
+        return found
+
+    def count(self, program: Program, table: Table) -> int:
+        """How many ways there are through the program; the last join is counted, not made."""
+        last = program[-1]
+        if not isinstance(last, Bind) or last.filters:
+            return sum(len(out) for out in self.run(program, table))
+        total = 0
+        for out in self.run(program[:-1], table):
+            candidates = self._candidates(last, out)
+            width = int(np.maximum(candidates.hi - candidates.lo, 0).sum())
+            self.counters.candidates += width
+            total += width if candidates.free else count(candidates.lo, candidates.hi, candidates.tests)
+        return total
+
+    def _step(self, step: Step, table: Table) -> Iterator[Table]:
+        match step:
+            case Bind():
+                yield from self._bind(step, table)
+            case Union(programs):
+                for program in programs:
+                    yield from self.run(program, table)
+            case Absent(slots):
+                yield table.absent(slots)
+            case Filter(predicates):
+                yield self._filter(predicates, table)
+            case Nested():
+                for out in self.strategy.join(step, table, self):
+                    self.counters.inner_computed += len(out)
+                    yield out
+            case Reject():
+                yield self._reject(step, table)
+            case _:
+                assert_never(step)
+
+    # Ranges.
+
+    def limit(self, limit: Limit, table: Table) -> Ints:
+        """One end of each partial match's range of rows."""
+        store, slots = self.store, limit.slots
+        match limit.term:
+            case Term.AFTER_LAST:
+                return store.after(table.last(slots))
+            case Term.AFTER_FIRST:
+                return store.after(table.first(slots, optional=limit.optional))
+            case Term.WINDOW_START:
+                return store.window_starts[table.last(slots)]
+            case Term.BEFORE_FIRST:
+                return store.before(table.first(slots, optional=limit.optional))
+            case Term.BEFORE_LAST:
+                return store.before(table.last(slots))
+            case Term.WINDOW_END:
+                return store.window_ends[table.first(slots, optional=limit.optional)]
+            case Term.REGION_START:
+                return table.marks["start"]
+            case Term.REGION_END:
+                return table.marks["end"]
+            case _:
+                assert_never(limit.term)
+
+    # Joining.
+
+    def _bind(self, bind: Bind, table: Table) -> Iterator[Table]:
+        candidates = self._candidates(bind, table)
+        at, offset = 0, 0
+        while at < len(table):
+            parent, rows, at, offset, looked = expand(
+                candidates.lo, candidates.hi, candidates.stack, candidates.tests, at, offset, CHUNK
+            )
+            self.counters.candidates += looked
+            if len(rows):
+                out = table.take(parent).bind(bind.slot, rows)
+                out = self._filter(bind.filters, out) if bind.filters else out
+                if len(out):
+                    yield out
+
+    def _any_candidate(self, bind: Bind, table: Table) -> Bools:
+        candidates = self._candidates(bind, table)
+        if candidates.free:
+            self.counters.candidates += len(table)
+            return candidates.hi > candidates.lo
+        found, looked = exists(candidates.lo, candidates.hi, candidates.tests)
+        self.counters.candidates += looked
+        return np.asarray(found)
+
+    def _candidates(self, bind: Bind, table: Table) -> _Candidates:
+        stack = self.store.stack(bind.slot, bind.states)
+        if bind.lower is None or bind.upper is None:
+            return _Candidates(
+                np.zeros(len(table), np.int64), np.full(len(table), len(stack.rows)), stack.rows, NO_TESTS
+            )
+        lower, upper = self.limit(bind.lower, table), self.limit(bind.upper, table)
+        rows = stack.rows
+        if bind.key is None:
+            lo, hi = stack.positions(lower), stack.positions(upper)
+        else:
+            rows, keys, values = self._by_key(bind, bind.key)
+            probe = self._bound(bind.key.bound, table)
+            code = np.searchsorted(values, probe.values)
+            base = code.astype(np.int64) << 32
+            lo, hi = seek(keys, base + lower), seek(keys, base + upper)
+            # A value that no event has falls between two codes.
+            known = valid_mask(probe) & (np.searchsorted(values, probe.values, side="right") > code)
+            hi = np.where(known, hi, lo)
+        hi = np.maximum(hi, lo)
+        tests = self._tests(bind, table, rows) if bind.compare or bind.distinct else NO_TESTS
+        return _Candidates(lo, hi, rows, tests)
+
+    def _by_key(self, bind: Bind, key: Compare) -> tuple[Ints, Ints, Ints]:
+        """The stack sorted by (value, row): its rows, the pairs as numbers, and the values there are."""
+        if id(bind) not in self._keyed:
+            rows = self.store.stack(bind.slot, bind.states).rows
+            column = self._new(key.new, rows)
+            known = valid_mask(column)
+            rows = rows[known]
+            values, codes = np.unique(column.values[known], return_inverse=True)
+            pairs = (codes.astype(np.int64) << 32) + rows
+            order = np.argsort(pairs)
+            self._keyed[id(bind)] = rows[order], pairs[order], values
+        return self._keyed[id(bind)]
+
+    def _tests(self, bind: Bind, table: Table, rows: Ints) -> _Tests:
+        ints: list[tuple[Ints, Ints, int]] = [
+            (rows, table.rows[other], OPERATORS["!="]) for other in bind.distinct
+        ]
+        floats: list[tuple[Floats, Floats, int]] = []
+        for compare in bind.compare:
+            new, bound = self._new(compare.new, rows), self._bound(compare.bound, table)
+            op = OPERATORS[compare.op]
+            for column, is_new in ((new, True), (bound, False)):
+                if column.valid is not None:
+                    valid, one = column.valid.astype(np.int64), np.ones(1, np.int64)
+                    ints.append(
+                        (valid, np.broadcast_to(one, len(table)), OPERATORS["="])
+                        if is_new
+                        else (np.broadcast_to(one, len(rows)), valid, OPERATORS["="])
+                    )
+            if new.values.dtype == np.int64 and bound.values.dtype == np.int64:
+                ints.append((new.values, bound.values, op))
+            else:
+                floats.append((new.values.astype(np.float64), bound.values.astype(np.float64), op))
+        return (*_stacked(ints, np.int64), *_stacked(floats, np.float64))
+
+    # Values.
+
+    def _new(self, value: Value, rows: Ints) -> Column:
+        """A value that depends on one event, for each of a stack's rows."""
+        return evaluate(value, len(rows), lambda a: self.store.columns[a.name].take(rows), self.store.columns.code)
+
+    def _bound(self, value: Value, table: Table) -> Column:
+        """A value that depends on bound events, for each partial match."""
+        return evaluate(value, len(table), lambda a: self._attribute(a, table), self.store.columns.code)
+
+    def _attribute(self, attribute: Attribute, table: Table) -> Column:
+        return self.store.columns[attribute.name].take(table.rows[self._slot_of[attribute.var]])
+
+    # Filtering.
+
+    def _filter(self, predicates: tuple[Predicate, ...], table: Table) -> Table:
+        for predicate in predicates:
+            held = holds(
+                predicate.qual, len(table), lambda a: self._attribute(a, table), self.store.columns.code
+            ) | ~self._applies(predicate, table)
+            if not held.all():
+                table = table.take(np.flatnonzero(held))
+            if not len(table):
+                break
+        return table
+
+    def _applies(self, predicate: Predicate, table: Table) -> Bools:
+        """Where all slots of the predicate, and its guard, are taken."""
+        applies = np.ones(len(table), np.bool_)
+        for slot in predicate.slots:
+            if self.logical.slots[slot].alternatives:
+                applies &= table.rows[slot] >= 0
+        if predicate.guard is not None:
+            applies &= table.last(sorted(self.logical.alternatives[predicate.guard])) >= 0
+        return applies
+
+    def _reject(self, reject: Reject, table: Table) -> Table:
+        start, end = self.limit(reject.lower, table), self.limit(reject.upper, table)
+        tried = start < end
+        if reject.guard:
+            tried &= table.last(reject.guard) >= 0
+        asked = np.flatnonzero(tried)
+        if not len(asked):
+            return table
+        inner = Table(len(table), {s: table.rows[s] for s in reject.outer}, {"start": start, "end": end}).take(asked)
+        found = self.strategy.exists(reject, inner, self)
+        if not found.any():
+            return table
+        kept = np.ones(len(table), np.bool_)
+        kept[asked[found]] = False
+        return table.take(np.flatnonzero(kept))
+
+
+def _stacked(tests: list, dtype: type) -> tuple:  # type: ignore[type-arg]
+    if not tests:
+        return (_NO_INTS if dtype is np.int64 else _NO_FLOATS,) * 2 + (_NO_OPS,)
+    return (
+        np.ascontiguousarray(np.stack([t[0] for t in tests]), dtype),
+        np.ascontiguousarray(np.stack([t[1] for t in tests]), dtype),
+        np.array([t[2] for t in tests], np.int64),
+    )

@@ -1,0 +1,58 @@
+"""The events a query still needs, in order of time, between one batch and the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eventcube.engine.kernels import Bools, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Events in order of time, one entry each: time, place in the stream, and which stacks they are in.
+
+    `rank` is the order in time, equal where neither of two events is before the other; `done` says that the matches
+    of an event were reported.
+    `member[s, i]` puts event i into the stack of slot s. `payload` has the columns the query needs.
+    """
+
+    ts: Ints
+    pos: Ints
+    rank: Ints
+    done: Bools
+    member: npt.NDArray[np.bool_]
+    payload: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def append(self, more: Rows) -> Rows:
+        """These events and then the others."""
+        if not len(self):
+            return more
+        return Rows(
+            np.concatenate([self.ts, more.ts]),
+            np.concatenate([self.pos, more.pos]),
+            np.concatenate([self.rank, more.rank]),
+            np.concatenate([self.done, more.done]),
+            np.concatenate([self.member, more.member], axis=1),
+            pa.concat_tables([self.payload, more.payload]).combine_chunks(),
+        )
+
+    def where(self, kept: Bools) -> Rows:
+        """Some of the events."""
+        if kept.all():
+            return self
+        rows = np.flatnonzero(kept)
+        return Rows(
+            self.ts[rows],
+            self.pos[rows],
+            self.rank[rows],
+            self.done[rows],
+            self.member[:, rows],
+            self.payload.take(pa.array(rows)),
+        )

@@ -1,0 +1,106 @@
+"""Events as columns, sorted so that every interval a query asks for is a range of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from eventcube.engine.columns import Columns, Texts, codes_of
+from eventcube.engine.kernels import Ints, group, seek, window_ends, window_starts
+from eventcube.engine.rows import Rows
+from eventcube.plan.physical import State
+
+UNBOUNDED = 2**62
+
+
+class Stack:
+    """The rows of one component's events, ascending (the papers' active instance stack)."""
+
+    def __init__(self, rows: Ints) -> None:
+        self.rows = rows
+
+    def positions(self, rows: Ints) -> Ints:
+        """For each row, the place of the first event in the stack that is not before it."""
+        return seek(self.rows, rows)
+
+
+class Store:
+    """The events of one evaluation, sorted by (key, order in time); a row is a place in that order.
+
+    Rows of one key are a segment. Windows and intervals never leave a segment, so all keys are handled together.
+    """
+
+    def __init__(self, events: Rows, key: Sequence[str], texts: Texts, width: int | None, by_count: bool) -> None:
+        self.size = len(events)
+        self.width = UNBOUNDED if width is None else width
+        self.order: Ints | None = None
+        starts = np.array([0, self.size], np.int64)
+        if key:
+            codes, groups = codes_of([events.payload.column(k) for k in key], nulls_match=True)
+            self.order, starts = group(codes, groups)
+            starts = np.unique(starts)
+        self._starts = starts if self.size else np.zeros(1, np.int64)
+        self.events = events
+        self.columns = Columns(events.payload, texts, self.order)
+        self._by_count = by_count
+        self._stacks: dict[tuple[int, frozenset[State] | None], Stack] = {}
+        self._state: Ints | None = None
+
+    def _sorted(self, values: Ints) -> Ints:
+        return values if self.order is None else values[self.order]
+
+    @cached_property
+    def ts(self) -> Ints:
+        """The time of each row."""
+        return self._sorted(self.events.ts)
+
+    @cached_property
+    def metric(self) -> Ints:
+        """What the window measures: time, or the place in the stream."""
+        return self._sorted(self.events.pos) if self._by_count else self.ts
+
+    @cached_property
+    def ties(self) -> tuple[Ints, Ints] | None:
+        """For each row the first row of equal rank and the row after the last; None if no two ranks are equal."""
+        if not (np.diff(self.events.rank) == 0).any():
+            return None
+        change = np.flatnonzero(np.diff(self._sorted(self.events.rank)) != 0) + 1
+        begins = np.unique(np.concatenate([[0], change, self._starts[1:-1]])).astype(np.int64)
+        lengths = np.diff(np.append(begins, self.size))
+        return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)
+
+    @cached_property
+    def window_starts(self) -> Ints:
+        """For each row the first row that a window ending there can hold."""
+        return window_starts(self.metric, self._starts, self.width)
+
+    @cached_property
+    def window_ends(self) -> Ints:
+        """For each row the row after the last that a window beginning there can hold."""
+        return window_ends(self.metric, self._starts, self.width)
+
+    def before(self, rows: Ints) -> Ints:
+        """The end of the range of rows strictly before each row."""
+        return rows if self.ties is None else self.ties[0][rows]
+
+    def after(self, rows: Ints) -> Ints:
+        """The start of the range of rows strictly after each row."""
+        return rows + 1 if self.ties is None else self.ties[1][rows]
+
+    def stack(self, slot: int, states: frozenset[State] | None = None) -> Stack:
+        """The events that can be bound to a slot, optionally only those that are done, due or future."""
+        if (slot, states) not in self._stacks:
+            rows = np.flatnonzero(self._sorted(self.events.member[slot]))
+            if states is not None and self._state is not None:
+                rows = rows[np.isin(self._state[rows], [s.value for s in states])]
+            elif states is not None and State.DUE not in states:
+                rows = rows[:0]
+            self._stacks[slot, states] = Stack(rows)
+        return self._stacks[slot, states]
+
+    def set_states(self, states: Ints) -> None:
+        """Say which events are done, due and future (in order of time); unless it is said, all are due."""
+        self._state = self._sorted(states)
+

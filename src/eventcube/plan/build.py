@@ -1,0 +1,282 @@
+"""Turn a logical plan into steps: choose the order of binding, and do every test as early as it can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from eventcube.language.syntax import Comparison
+from eventcube.plan.kinds import attributes, value_kind
+from eventcube.plan.logical import (
+    And,
+    Leaf,
+    LogicalQuery,
+    Node,
+    Or,
+    Predicate,
+    PredicateClass,
+    Region,
+    Seq,
+    positive_parts,
+    regions,
+    slots_of,
+)
+from eventcube.plan.order import Order, Test
+from eventcube.plan.physical import (
+    Absent,
+    Bind,
+    Compare,
+    Filter,
+    Limit,
+    Nested,
+    PhysicalQuery,
+    Program,
+    Reject,
+    State,
+    Step,
+    Term,
+    Union,
+)
+from eventcube.schema import Kind
+
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def build(logical: LogicalQuery) -> PhysicalQuery:
+    """The physical plan of a bound query."""
+    order = Order(logical.region, logical.slots, outermost=True)
+    forward = any(t.upper.term is Term.WINDOW_END for t in order.tests)
+    looks_back = any(t.lower.term is Term.WINDOW_START for t in order.tests)
+    # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
+    due = Due(forward, frozenset({State.DUE}))
+    steps, end = _Builder(logical, logical.region, order).program(due)
+    first, last = order.earliest(order.all), order.latest(order.all)
+    return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)))
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What a part's first event (forward) or last event (backward) must be: done, due or future."""
+
+    forward: bool
+    states: frozenset[State]
+
+    def of_parts(self, chosen: int, count: int) -> list[Due | None]:
+        """What follows for the parts of an AND if the chosen one is the first of them to be due."""
+        done, due, future = State.DONE, State.DUE, State.FUTURE
+        if self.states != {due}:
+            return [self] * count
+        earlier, later = ({future}, {due, future}) if self.forward else ({done}, None)
+        rest = None if later is None else replace(self, states=frozenset(later))
+        return [
+            replace(self, states=frozenset(earlier)) if i < chosen else self if i == chosen else rest
+            for i in range(count)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far a program is: what is bound, what of that may be absent, the alternatives taken, the tests to do."""
+
+    bound: frozenset[int]
+    optional: frozenset[int]
+    inside: frozenset[int]
+    pending: tuple[Predicate | Test, ...]
+
+
+class _Builder:
+    """Builds the program of one region."""
+
+    def __init__(self, logical: LogicalQuery, region: Region, order: Order, outer: _Progress | None = None) -> None:
+        self.logical, self.region, self.order = logical, region, order
+        self.outer = outer
+        self.distinct: tuple[int, ...] = ()
+
+    def program(self, due: Due | None) -> tuple[Program, _Progress]:
+        predicates = tuple(
+            p
+            for p in self.region.predicates
+            if p.kind is not PredicateClass.LOCAL and p.qual not in self.logical.implied
+        )
+        around = self.outer or _Progress(frozenset(), frozenset(), frozenset(), ())
+        start = replace(around, pending=(*predicates, *self.order.tests))
+        steps, progress = self._flush([], start)
+        more, progress = self._node(self.region.node, due, progress)
+        steps += more
+        assert not progress.pending, "every test must find its place"
+        return tuple(steps), progress
+
+    # Binding.
+
+    def _node(self, node: Node, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
+        match node:
+            case Leaf(slot):
+                return self._flush([self._bind(slot, due, at)], replace(at, bound=at.bound | {slot}))
+            case Or():
+                return self._or(node, due, at)
+            case Seq():
+                parts = positive_parts(node)
+                forward = due is not None and due.forward
+                order = list(range(len(parts)))
+                if not forward:
+                    order.reverse()
+                dues: list[Due | None] = [None] * len(parts)
+                dues[order[0]] = due
+                return self._parts(parts, order, dues, at)
+            case And():
+                return self._and(node, due, at)
+
+    def _parts(
+        self, parts: tuple[Node, ...], order: Iterable[int], dues: list[Due | None], at: _Progress
+    ) -> tuple[list[Step], _Progress]:
+        """Bind the part that is due first, then the primitive ones, then the nested ones between them."""
+        first, *rest = order
+        ordered = [first, *(i for i in rest if isinstance(parts[i], Leaf))]
+        ordered += [i for i in rest if not isinstance(parts[i], Leaf)]
+        steps: list[Step] = []
+        for i in ordered:
+            part = parts[i]
+            lower, upper = self._range(slots_of(part), at)
+            more, at = self._node(part, dues[i], at)
+            if isinstance(part, Leaf) or not steps:
+                steps += more
+            else:
+                name = ", ".join(self.logical.slots[s].name for s in sorted(slots_of(part)))
+                steps.append(Nested(name, tuple(sorted(slots_of(part))), lower, upper, tuple(more)))
+        return steps, at
+
+    def _and(self, node: And, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
+        parts = positive_parts(node)
+        indices = range(len(parts))
+        if due is None or due.states != {State.DUE} or len(parts) == 1:
+            return self._parts(parts, indices, [due] * len(parts), at)
+        programs, ends = [], []
+        for chosen in indices:
+            order = [chosen, *(i for i in indices if i != chosen)]
+            steps, end = self._parts(parts, order, due.of_parts(chosen, len(parts)), at)
+            programs.append(tuple(steps))
+            ends.append(end)
+        return [Union(tuple(programs))], ends[0]
+
+    def _or(self, node: Or, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
+        own = slots_of(node)
+        programs, ends = [], []
+        for part, number in zip(node.parts, node.alternatives, strict=True):
+            steps, start = self._flush([], replace(at, inside=at.inside | {number}))
+            more, end = self._node(part, due, start)
+            absent = tuple(sorted(own - slots_of(part)))
+            programs.append((*steps, *more, *([Absent(absent)] if absent else [])))
+            ends.append(end)
+        # A test done in the alternative it speaks of need not be done in the others.
+        pending = tuple(p for p in at.pending if all(p in e.pending for e in ends))
+        after = _Progress(at.bound | own, at.optional | own, at.inside, pending)
+        return self._flush([Union(tuple(programs))], after)
+
+    def _range(self, slots: frozenset[int], at: _Progress) -> tuple[Limit | None, Limit | None]:
+        """Where events for the slots can lie, given what is bound."""
+        own = at.bound & self.order.all
+        earlier = [b for b in own if all((b, s) in self.order.before for s in slots)]
+        later = [b for b in own if all((s, b) in self.order.before for s in slots)]
+        lower, upper = self.order.lower, self.order.upper
+        if earlier:
+            lower = self._limit(Term.AFTER_LAST, self.order.latest(earlier), at)
+        elif lower.term is Term.WINDOW_START:
+            lower = self._limit(Term.WINDOW_START, self.order.latest(own), at)
+        if later:
+            upper = self._limit(Term.BEFORE_FIRST, self.order.earliest(later), at)
+        elif upper.term is Term.WINDOW_END:
+            upper = self._limit(Term.WINDOW_END, self.order.earliest(own), at)
+        unlimited = not own and self.outer is None
+        return (None, None) if unlimited else (lower, upper)
+
+    def _limit(self, term: Term, slots: tuple[int, ...], at: _Progress) -> Limit:
+        return Limit(term, slots, bool(at.optional.intersection(slots)))
+
+    def _bind(self, slot: int, due: Due | None, at: _Progress) -> Bind:
+        lower, upper = self._range(frozenset({slot}), at)
+        distinct = (*self.order.distinct(slot, at.bound & self.order.all), *self.distinct)
+        return Bind(slot, lower, upper, due.states if due else None, distinct=distinct)
+
+    # Testing.
+
+    def _flush(self, steps: list[Step], at: _Progress) -> tuple[list[Step], _Progress]:
+        """Append what can be tested now; a predicate that speaks of the event just bound joins its Bind."""
+        ready = [p for p in at.pending if self._ready(p, at)]
+        if not ready:
+            return steps, at
+        predicates = [self._unguarded(p, at) for p in ready if isinstance(p, Predicate)]
+        if predicates:
+            if steps and isinstance(steps[-1], Bind):
+                steps[-1] = self._fuse(steps[-1], predicates, at)
+            else:
+                steps.append(Filter(tuple(predicates)))
+        at = replace(at, pending=tuple(p for p in at.pending if p not in ready))
+        steps += [self._reject(p, at) for p in ready if isinstance(p, Test)]
+        return steps, at
+
+    def _ready(self, test: Predicate | Test, at: _Progress) -> bool:
+        guard = test.guard if isinstance(test, Predicate) else test.negation.guard
+        needed = test.slots if isinstance(test, Predicate) else self._needed(test)
+        decided = guard is None or guard in at.inside or self.logical.alternatives[guard] <= at.bound
+        return needed <= at.bound and decided
+
+    def _needed(self, test: Test) -> frozenset[int]:
+        """The slots outside of a negated part that say where it looks and what it looks for."""
+        inner = list(regions(test.negation.region))
+        own = frozenset().union(*(slots_of(r.node) for r in inner))
+        mentioned = frozenset().union(*(p.slots for r in inner for p in r.predicates))
+        return (mentioned - own) | {*test.lower.slots, *test.upper.slots, *test.distinct}
+
+    def _unguarded(self, predicate: Predicate, at: _Progress) -> Predicate:
+        return replace(predicate, guard=None) if predicate.guard in at.inside else predicate
+
+    def _fuse(self, bind: Bind, predicates: list[Predicate], at: _Progress) -> Bind:
+        key: Compare | None = None
+        compare: list[Compare] = []
+        filters: list[Predicate] = []
+        for predicate in predicates:
+            split = None if at.optional & predicate.slots or predicate.guard is not None else self._split(bind.slot, predicate)
+            if split is None:
+                filters.append(predicate)
+            elif split.op == "=" and key is None and not self._float(split):
+                key = split
+            else:
+                compare.append(split)
+        return replace(bind, key=key, compare=tuple(compare), filters=tuple(filters))
+
+    def _split(self, slot: int, predicate: Predicate) -> Compare | None:
+        """The predicate as `new op bound`, if the new event stands on one side only."""
+        name = self.logical.slots[slot].name
+        match predicate.qual:
+            case Comparison(op, left, right):
+                first, second = {a.var for a in attributes(left)}, {a.var for a in attributes(right)}
+                if first == {name} and name not in second:
+                    return Compare(left, op, right)
+                if second == {name} and name not in first:
+                    return Compare(right, _FLIPPED[op], left)
+        return None
+
+    def _float(self, compare: Compare) -> bool:
+        kind_of = self.logical.kind
+        return any(value_kind(v, kind_of, lambda _: None) is Kind.FLOAT for v in (compare.new, compare.bound))
+
+    def _reject(self, test: Test, at: _Progress) -> Reject:
+        region, guard = test.negation.region, test.negation.guard
+        order = Order(region, self.logical.slots, outermost=False)
+        inner = _Builder(self.logical, region, order, replace(at, inside=frozenset(), pending=()))
+        inner.distinct = test.distinct
+        program, _ = inner.program(None)
+        name = ", ".join(self.logical.slots[s].name for s in sorted(slots_of(region.node)))
+        guarded = () if guard is None or guard in at.inside else tuple(sorted(self.logical.alternatives[guard]))
+        return Reject(
+            name,
+            region.index,
+            self._decided(test.lower, at),
+            self._decided(test.upper, at),
+            guarded,
+            tuple(sorted(self._needed(test) | set(test.distinct) | set(guarded))),
+            program,
+        )
+
+    def _decided(self, limit: Limit, at: _Progress) -> Limit:
+        return replace(limit, optional=bool(at.optional.intersection(limit.slots)))

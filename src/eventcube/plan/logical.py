@@ -1,0 +1,161 @@
+"""The logical plan: a query bound to a schema, with scopes resolved and predicates classed.
+
+A *region* is an area in which all parts are positive: the whole query is one, and so is the inside of every negated
+part. Within a region everything is one conjunction, however deeply its operators nest; a negated part is a test of a
+region's match against the region inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from eventcube.language.syntax import Attribute, CountWindow, Qual, Query, TimeWindow
+from eventcube.schema import EventSchema, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for one event: a component. `types` is None where events have no types.
+
+    `region` is where it lies, `alternatives` the OR alternatives around it inside that region, outermost first.
+    """
+
+    index: int
+    name: str
+    type: str
+    types: frozenset[str] | None
+    region: int
+    alternatives: tuple[int, ...]
+
+
+class PredicateClass(Enum):
+    """What a predicate is good for: a filter on one component's events, a key, or a filter on partial matches."""
+
+    LOCAL = "local"
+    EQUALITY = "equality"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One conjunct. It is not applied to a match that does not take all of `slots`, nor `guard`'s alternative."""
+
+    qual: Qual
+    slots: frozenset[int]
+    guard: int | None
+    kind: PredicateClass
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A primitive part: one event."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """The positive parts one after the other."""
+
+    parts: tuple[Node | Negation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """The positive parts in any order."""
+
+    parts: tuple[Node | Negation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """One of the parts; `alternatives` numbers them in the query."""
+
+    parts: tuple[Node, ...]
+    alternatives: tuple[int, ...]
+
+
+Node = Leaf | Seq | And | Or
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A positive area: its parts and every predicate that is written in it (but not in a negation inside it)."""
+
+    index: int
+    node: Node
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """No match of the region there. `guard` is the OR alternative it stands in, if any."""
+
+    region: Region
+    guard: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalQuery:
+    """A bound query. `alternatives` gives the slots of each OR alternative; `key` the columns that split the work."""
+
+    query: Query
+    schema: EventSchema
+    slots: tuple[Slot, ...]
+    region: Region
+    alternatives: tuple[frozenset[int], ...]
+    window: TimeWindow | CountWindow | None
+    key: tuple[str, ...]
+    implied: frozenset[Qual]
+    columns: tuple[str, ...]
+
+    @property
+    def positive(self) -> tuple[Slot, ...]:
+        """The slots a match binds, in the order of the text."""
+        return tuple(s for s in self.slots if s.region == self.region.index)
+
+    def kind(self, attribute: Attribute) -> Kind:
+        """The kind of an attribute's values."""
+        return self.schema.kind(attribute.name)
+
+    def slot(self, name: str) -> Slot:
+        """The slot of a variable."""
+        return next(s for s in self.slots if s.name == name)
+
+
+def positive_parts(node: Seq | And) -> tuple[Node, ...]:
+    """The parts of an operator that bind events."""
+    return tuple(p for p in node.parts if not isinstance(p, Negation))
+
+
+def slots_of(node: Node) -> frozenset[int]:
+    """The slots that a match of the node can bind."""
+    match node:
+        case Leaf(slot):
+            return frozenset({slot})
+        case Or(parts):
+            return frozenset().union(*(slots_of(p) for p in parts))
+        case _:
+            return frozenset().union(*(slots_of(p) for p in positive_parts(node)))
+
+
+def negations(node: Node) -> Iterator[Negation]:
+    """The negated parts anywhere in the node's own region."""
+    match node:
+        case Leaf():
+            return
+        case _:
+            for part in node.parts:
+                if isinstance(part, Negation):
+                    yield part
+                else:
+                    yield from negations(part)
+
+
+def regions(region: Region) -> Iterator[Region]:
+    """The region and all regions inside it."""
+    yield region
+    for negation in negations(region.node):
+        yield from regions(negation.region)

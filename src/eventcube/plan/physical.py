@@ -1,0 +1,139 @@
+"""The physical plan: steps over tables of partial matches, as plain data.
+
+Every step works on half-open ranges of rows. Events are stored sorted by (key, order in time), so that "strictly
+between p and q, inside the window" is a range, and a component's candidates are a range of its stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from eventcube.language.syntax import Value
+from eventcube.plan.logical import LogicalQuery, Predicate
+
+
+class Term(Enum):
+    """What one end of a range is made from, given the rows bound to some slots."""
+
+    AFTER_LAST = "after the last of"
+    AFTER_FIRST = "after the first of"
+    WINDOW_START = "from the window's start before"
+    REGION_START = "from the start of the enclosing interval"
+    BEFORE_FIRST = "before the first of"
+    BEFORE_LAST = "before the last of"
+    WINDOW_END = "up to the window's end after"
+    REGION_END = "up to the end of the enclosing interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One end of a range of rows. `optional` says that some of the slots may not be taken."""
+
+    term: Term
+    slots: tuple[int, ...] = ()
+    optional: bool = False
+
+
+class State(Enum):
+    """Where an event stands: its matches are already reported, are due now, or are not yet due."""
+
+    DONE = 0
+    DUE = 1
+    FUTURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A predicate with the new event on one side only: `new op bound`."""
+
+    new: Value
+    op: str
+    bound: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Extend every partial match by one event for `slot`: the join step.
+
+    Candidates lie from `lower` to before `upper`; they are looked up by `key` if there is one, must meet `compare`,
+    differ from the events of `distinct`, and then pass `filters`.
+    """
+
+    slot: int
+    lower: Limit | None
+    upper: Limit | None
+    states: frozenset[State] | None = None
+    key: Compare | None = None
+    compare: tuple[Compare, ...] = ()
+    distinct: tuple[int, ...] = ()
+    filters: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Everything that any of the programs makes of the table."""
+
+    programs: tuple[Program, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Mark slots as not taken: another alternative was."""
+
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep the partial matches for which the predicates hold."""
+
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Extend every partial match by the matches of a nested part between `lower` and `upper` (the Query-Interval)."""
+
+    name: str
+    slots: tuple[int, ...]
+    lower: Limit | None
+    upper: Limit | None
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Remove the partial matches that have a match of a negated part between `lower` and `upper`.
+
+    `outer` are the slots the negated part looks at; where none of `guard` is taken nothing is removed.
+    """
+
+    name: str
+    region: int
+    lower: Limit
+    upper: Limit
+    guard: tuple[int, ...]
+    outer: tuple[int, ...]
+    program: Program
+
+
+Step = Bind | Union | Absent | Filter | Nested | Reject
+Program = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalQuery:
+    """A plan that can run. `forward` plans report a match once its window has closed, others at its last event.
+
+    `looks_back` plans have a negation that reaches back to the window's start. `first` and `last` are the slots among
+    which a match's first and last event are; those of `optional` may not be taken.
+    """
+
+    logical: LogicalQuery
+    program: Program
+    forward: bool
+    looks_back: bool
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    optional: tuple[int, ...]

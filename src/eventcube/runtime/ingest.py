@@ -1,0 +1,230 @@
+"""From batches as they come to events in order: read times, set aside what cannot be used, hold back what may be late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.engine.columns import codes_of, to_column, to_microseconds
+from eventcube.engine.counters import Counters
+from eventcube.engine.engine import Released
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.errors import InputError
+from eventcube.options import UNITS_IN_MICROSECONDS
+from eventcube.schema import EventSchema, Kind, kind_of
+
+NO_TIME = "the time is null"
+BAD_TIME = "the time cannot be read"
+NO_TYPE = "the type is null"
+LATE = "late: older than the watermark"
+REASON = "set_aside_reason"
+_BEGINNING = -(2**62)
+
+
+class Ingest:
+    """Takes batches in any order and releases events once nothing before them can come.
+
+    The watermark is the latest time seen less the lateness; events before it are final, and what comes before it
+    later is late.
+    """
+
+    def __init__(self, schema: EventSchema, lateness: int, counters: Counters) -> None:
+        self.schema, self.lateness, self.counters = schema, lateness, counters
+        self.watermark = _BEGINNING
+        self.latest = _BEGINNING
+        self.rank = 0
+        self.held: list[pa.Table] = []
+        self.held_ts: list[Ints] = []
+        self.aside: list[pa.Table] = []
+
+    def take(self, table: pa.Table) -> None:
+        """Take a batch in: rows that can be used are held, the others set aside."""
+        self.counters.events += table.num_rows
+        ts, valid = read_times(table.column(self.schema.time), self.schema)
+        reasons: list[tuple[str, Bools]] = []
+        if valid is not None:
+            null = np.asarray(table.column(self.schema.time).is_null())
+            reasons += [(NO_TIME, null), (BAD_TIME, ~valid & ~null)]
+        if self.schema.type is not None and table.column(self.schema.type).null_count:
+            reasons.append((NO_TYPE, np.asarray(table.column(self.schema.type).is_null())))
+        if len(ts) and ts.min() < self.watermark:
+            reasons.append((LATE, ts < self.watermark))
+        if any(bad.any() for _, bad in reasons):
+            table, ts = self._set_aside(table, ts, reasons)
+        if len(ts):
+            self.latest = max(self.latest, int(ts.max()))
+            self.held.append(table)
+            self.held_ts.append(ts)
+
+    def _set_aside(self, table: pa.Table, ts: Ints, reasons: list[tuple[str, Bools]]) -> tuple[pa.Table, Ints]:
+        left = np.ones(len(ts), np.bool_)
+        for reason, bad in reasons:
+            index = np.flatnonzero(bad & left)
+            left[index] = False
+            if len(index):
+                self.counters.set_aside += len(index)
+                self.counters.late += len(index) if reason == LATE else 0
+                rows = table.take(pa.array(index))
+                self.aside.append(rows.append_column(REASON, pa.array([reason] * len(index), pa.string())))
+        kept = np.flatnonzero(left)
+        return table.take(pa.array(kept)), ts[kept]
+
+    def release(self, watermark: int | None) -> Released:
+        """The held events before the watermark, in order; all of them if there is none any more."""
+        if watermark is not None:
+            self.watermark = max(self.watermark, watermark)
+        if not self.held:
+            return self._released(self.schema.columns.empty_table(), np.zeros(0, np.int64))
+        table = self.held[0] if len(self.held) == 1 else pa.concat_tables(self.held)
+        ts = self.held_ts[0] if len(self.held_ts) == 1 else np.concatenate(self.held_ts)
+        self.held, self.held_ts = [], []
+        if watermark is not None and self.latest >= self.watermark:
+            final = ts < self.watermark
+            count = int(final.sum())
+            if final[:count].all():
+                # Already apart, as events in order of time are: no need to copy.
+                self._hold(table.slice(count), ts[count:])
+                table, ts = table.slice(0, count), ts[:count]
+            else:
+                later = np.flatnonzero(~final)
+                self._hold(table.take(pa.array(later)), ts[later])
+                index = np.flatnonzero(final)
+                table, ts = table.take(pa.array(index)), ts[index]
+        return self._released(*self._in_order(table, ts))
+
+    def _hold(self, table: pa.Table, ts: Ints) -> None:
+        if len(ts):
+            self.held, self.held_ts = [table], [ts]
+
+    def _in_order(self, table: pa.Table, ts: Ints) -> tuple[pa.Table, Ints]:
+        if self.schema.order_by:
+            order = np.lexsort([*order_keys(table, self.schema)[::-1], ts])
+        elif len(ts) < 2 or (ts[1:] >= ts[:-1]).all():
+            return table, ts
+        else:
+            order = np.argsort(ts, kind="stable")
+        return table.take(pa.array(order)), ts[order]
+
+    def _released(self, table: pa.Table, ts: Ints) -> Released:
+        fresh = np.ones(len(ts), np.bool_)
+        if len(ts):
+            fresh[1:] = ts[1:] != ts[:-1]
+            for key in order_keys(table, self.schema) if self.schema.order_by else ():
+                fresh[1:] |= key[1:] != key[:-1]
+        rank = self.rank + np.cumsum(fresh)
+        self.rank += int(fresh.sum())
+        types, names = None, ()
+        if self.schema.type is not None:
+            types, names = type_codes(table.column(self.schema.type))
+        return Released(table, ts, rank, types, names)
+
+    def aside_table(self) -> pa.Table:
+        """The rows set aside so far, with the reason in an extra column."""
+        schema = self.schema.columns.append(pa.field(REASON, pa.string()))
+        return pa.concat_tables([schema.empty_table(), *self.aside], promote_options="permissive")
+
+
+def order_keys(table: pa.Table, schema: EventSchema) -> list[Ints]:
+    """The order columns as numbers that sort as they do, nulls first."""
+    keys: list[Ints] = []
+    for name in schema.order_by:
+        column = table.column(name)
+        if kind_of(column.type) is Kind.TEXT:
+            ranks = pc.rank(column.combine_chunks(), sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
+            keys.append(np.asarray(ranks).astype(np.int64))
+            continue
+        converted = to_column(column)
+        values = converted.values
+        if values.dtype == np.float64:
+            values = np.where(np.isnan(values), -np.inf, values)
+        elif converted.valid is not None:
+            keys.append(converted.valid.astype(np.int64))
+            values = np.where(converted.valid, values, 0)
+        keys.append(values)
+    return keys
+
+
+def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bools | None]:
+    """Times in microseconds, and where some cannot be read, which can."""
+    kind = schema.kind(schema.time)
+    if kind is Kind.TEXT:
+        column = _parse(column)
+    elif kind is Kind.TIME:
+        column = to_microseconds(column)
+    elif kind is Kind.INTEGER:
+        factor = UNITS_IN_MICROSECONDS[schema.time_unit]
+        column = column.cast(pa.int64())
+        if factor > 1:
+            bound = 2**62 // factor
+            inside = pc.and_(pc.less(column, bound), pc.greater(column, -bound))
+            column = pc.multiply(pc.if_else(inside, column, None), factor)
+    else:
+        column = pa.chunked_array([pa.nulls(len(column), pa.int64())])
+    read = to_column(column)
+    assert read.values.dtype == np.int64
+    extreme = np.abs(read.values) >= 2**62 if len(read.values) else np.zeros(0, np.bool_)
+    if extreme.any():
+        valid = ~extreme if read.valid is None else read.valid & ~extreme
+        return np.where(valid, read.values, 0), valid
+    return read.values, read.valid
+
+
+def _parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """ISO text as microseconds, null where it is something else."""
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    try:
+        return to_microseconds(text.cast(pa.timestamp("us", "UTC")) if _zoned(text) else text.cast(pa.timestamp("us")))
+    except pa.ArrowInvalid:
+        # Slow, but only where something is wrong: which rows are they?
+        return pa.chunked_array([pa.array([_parse_one(t) for t in text.to_pylist()], pa.int64())])
+
+
+def _zoned(text: pa.ChunkedArray) -> bool:
+    first = next((t.as_py() for t in text if t.is_valid), "")
+    return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
+
+
+def _parse_one(text: str | None) -> int | None:
+    if text is None:
+        return None
+    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return int(pa.array([text]).cast(type_).cast(pa.int64())[0].as_py())
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def type_codes(column: pa.ChunkedArray) -> tuple[Ints, tuple[str, ...]]:
+    """The types as codes, and the names the codes stand for."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
+    if not encoded.num_chunks:
+        return np.zeros(0, np.int64), ()
+    codes = np.concatenate([np.asarray(c.indices) for c in encoded.chunks])
+    return codes, tuple(encoded.chunk(0).dictionary.to_pylist())
+
+
+def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the columns of the schema, in their order."""
+    if table.schema.equals(schema):
+        return table
+    missing = [n for n in schema.names if n not in table.schema.names]
+    if missing:
+        raise InputError(f"a batch has no column {missing[0]!r}", code="EC306", hint="all batches have the same columns")
+    try:
+        return table.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306") from None
+
+
+def slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    """The table in pieces."""
+    for at in range(0, table.num_rows, rows):
+        yield table.slice(at, rows)
+
+
+__all__ = ["REASON", "Ingest", "check_columns", "codes_of", "order_keys", "read_times", "slices", "type_codes"]

@@ -1,0 +1,77 @@
+"""The results of several queries in one table, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.errors import OptionError
+from eventcube.language.syntax import Query, Variable
+from eventcube.plan.logical import LogicalQuery
+from eventcube.schema import EventSchema
+
+
+def check_together(queries: Mapping[str, Query]) -> None:
+    """Refuse queries whose results are not events: they have columns of their own and must run alone."""
+    for name, query in queries.items():
+        if query.agg or any(not isinstance(i.value, Variable) for i in query.returns):
+            raise OptionError(
+                f"query {name!r} computes values, which do not fit a result shared with other queries",
+                code="EC408",
+                hint="run it alone, or let it return events",
+            )
+
+
+def long_schema(schema: EventSchema) -> pa.Schema:
+    """The columns of a shared result: which query, when, and the events with the variables they are bound to."""
+    event = pa.struct([pa.field("variable", pa.string(), False), *schema.columns])
+    return pa.schema(
+        [
+            pa.field("query", pa.string(), nullable=False),
+            pa.field("start", schema.time_type, nullable=False),
+            pa.field("end", schema.time_type, nullable=False),
+            pa.field("events", pa.list_(pa.field("item", event, nullable=False)), nullable=False),
+        ]
+    )
+
+
+def long_form(name: str, batch: pa.RecordBatch, logical: LogicalQuery, schema: pa.Schema) -> pa.RecordBatch:
+    """One query's matches as rows of the shared result; variables that are not taken are left out."""
+    rows = batch.num_rows
+    variables = batch.schema.names[2:]
+    event_type = schema.field("events").type.value_type
+    pieces, present = [], []
+    for variable in variables:
+        events = batch.column(variable)
+        label = pa.array([variable]).take(pa.array(np.zeros(rows, np.int64)))
+        pieces.append(pa.StructArray.from_arrays([label, *events.flatten()], fields=list(event_type)))
+        present.append(np.asarray(events.is_valid()))
+    taken = np.stack(present, axis=1)
+    # Events lie variable after variable; a list wants them match after match.
+    index = np.arange(rows)[:, None] + rows * np.arange(len(variables))[None, :]
+    values = pa.concat_arrays(pieces).take(pa.array(index[taken]))
+    offsets = np.concatenate([[0], np.cumsum(taken.sum(axis=1))]).astype(np.int32)
+    events = pa.ListArray.from_arrays(pa.array(offsets), values, type=schema.field("events").type)
+    label = pa.array([name]).take(pa.array(np.zeros(rows, np.int64)))
+    return pa.RecordBatch.from_arrays([label, batch.column("start"), batch.column("end"), events], schema=schema)
+
+
+def wide_form(table: pa.Table, name: str, variables: list[str]) -> pa.Table:
+    """The matches of one query of a shared result, with a column for each variable."""
+    own = table.filter(pc.equal(table.column("query"), name)).combine_chunks()
+    columns = {"start": own.column("start"), "end": own.column("end")}
+    lists = own.column("events").combine_chunks()
+    lists = pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
+    parent, events = lists.value_parent_indices(), lists.flatten()
+    fields = [f for f in events.type if f.name != "variable"]
+    for variable in variables:
+        mine = np.asarray(pc.equal(pc.struct_field(events, "variable"), variable))
+        place = np.full(own.num_rows, -1, np.int64)
+        place[np.asarray(parent)[mine]] = np.flatnonzero(mine)
+        taken = events.take(pa.array(place, mask=place < 0))
+        arrays = [pc.struct_field(taken, f.name) for f in fields]
+        columns[variable] = pa.StructArray.from_arrays(arrays, fields=fields, mask=pa.array(place < 0))
+    return pa.table(columns)

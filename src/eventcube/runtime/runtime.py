@@ -1,0 +1,174 @@
+"""Queries running in this process: push events, advance time, read matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from eventcube.concepts.concepts import Concepts
+from eventcube.engine.counters import Counters
+from eventcube.engine.engine import Engine
+from eventcube.errors import OptionError
+from eventcube.language.parse import parse
+from eventcube.language.syntax import Query
+from eventcube.options import Options, options
+from eventcube.plan.bind import bind
+from eventcube.plan.build import build
+from eventcube.plan.result import result_schema
+from eventcube.runtime.ingest import Ingest, check_columns
+from eventcube.runtime.many import check_together, long_form, long_schema
+
+Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
+
+
+class Runtime:
+    """One or more queries over a stream of events.
+
+    `push` takes a batch and gives the matches that became final, as an iterator of record batches that has to be
+    read to its end before the next call. `advance` says that no event before a time will come any more; `finish`
+    that none will come at all.
+
+    >>> import pyarrow as pa
+    >>> runtime = Runtime("PATTERN SEQ(A a, B b) WITHIN 10 us RETURN a.ts AS a", type="type")
+    >>> batches = list(runtime.push(pa.table({"ts": [1, 2, 3], "type": ["A", "B", "A"]})))
+    >>> [b.to_pylist() for b in [*batches, *runtime.finish()]]
+    [[{'start': 1, 'end': 2, 'a': 1}]]
+    """
+
+    def __init__(
+        self,
+        queries: Queries,
+        *,
+        schema: pa.Schema | None = None,
+        concepts: Concepts | Mapping[str, Any] | None = None,
+        time: str = "ts",
+        type: str | None = None,
+        partition_by: str | Sequence[str] | None = None,
+        order_by: str | Sequence[str] | None = None,
+        lateness: int | str | timedelta = 0,
+        time_unit: str = "us",
+        strategy: str = "auto",
+        limit: int | None = None,
+    ) -> None:
+        self.options: Options = options(
+            time=time,
+            type=type,
+            partition_by=partition_by,
+            order_by=order_by,
+            lateness=lateness,
+            time_unit=time_unit,
+            strategy=strategy,
+            limit=limit,
+        )
+        self.queries = named(queries)
+        self.single = not isinstance(queries, Mapping) and (isinstance(queries, str | Query))
+        self.concepts = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
+        self._ingest: Ingest | None = None
+        self._engines: dict[str, Engine] = {}
+        self._counters = Counters()
+        self._running: Iterator[pa.RecordBatch] | None = None
+        self._finished = False
+        if schema is not None:
+            self._start(schema)
+
+    def _start(self, columns: pa.Schema) -> Ingest:
+        schema = self.options.schema(columns)
+        self._ingest = Ingest(schema, self.options.lateness, self._counters)
+        for name, query in self.queries.items():
+            plan = build(bind(query, schema, self.concepts))
+            self._engines[name] = Engine(plan, self.options.strategy, self.options.limit)
+        if not self.single:
+            check_together(self.queries)
+        return self._ingest
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the results; known once those of the events are."""
+        if self._ingest is None:
+            raise OptionError("the columns of the events are not known yet", code="EC405", hint="push, or give schema=")
+        if self.single:
+            return result_schema(next(iter(self._engines.values())).logical)
+        return long_schema(self._ingest.schema)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What has been done so far, counted; see `Counters`."""
+        total = Counters()
+        total.add(self._counters)
+        for engine in self._engines.values():
+            total.add(engine.counters)
+        return total.as_dict()
+
+    @property
+    def set_aside(self) -> pa.Table:
+        """The rows that could not be used, each with the reason."""
+        if self._ingest is None:
+            return pa.table({})
+        return self._ingest.aside_table()
+
+    def push(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take events in; gives the matches that are final now."""
+        self._ready()
+        table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+        ingest = self._ingest or self._start(table.schema)
+        ingest.take(check_columns(table, ingest.schema.columns))
+        return self._run(ingest.latest - ingest.lateness)
+
+    def advance(self, watermark: int) -> Iterator[pa.RecordBatch]:
+        """Say that every event before the watermark (in microseconds) has come; gives the matches that are final now."""
+        self._ready()
+        if self._ingest is None:
+            return iter(())
+        return self._run(watermark)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Say that no more events will come; gives all the matches that are left."""
+        self._ready()
+        self._finished = True
+        if self._ingest is None:
+            return iter(())
+        return self._run(None)
+
+    def _ready(self) -> None:
+        if self._finished:
+            raise OptionError("the runtime has finished", code="EC406", hint="make a new one for new input")
+        if self._running is not None and next(self._running, None) is not None:
+            raise OptionError(
+                "the matches of the call before were not read to the end",
+                code="EC407",
+                hint="for batch in runtime.push(events): …",
+            )
+
+    def _run(self, watermark: int | None) -> Iterator[pa.RecordBatch]:
+        assert self._ingest is not None
+        released = self._ingest.release(watermark)
+        known = None if watermark is None else self._ingest.watermark
+        self._running = self._evaluate(released, known)
+        return self._running
+
+    def _evaluate(self, released: Any, watermark: int | None) -> Iterator[pa.RecordBatch]:
+        for name, engine in self._engines.items():
+            for batch in engine.feed(released, watermark):
+                if batch.num_rows:
+                    yield batch if self.single else long_form(name, batch, engine.logical, self.schema)
+
+
+def named(queries: Queries) -> dict[str, Query]:
+    """Queries by name; those without one are called q1, q2, …"""
+
+    def read(query: str | Query) -> Query:
+        return parse(query) if isinstance(query, str) else query
+
+    if isinstance(queries, str | Query):
+        return {"q1": read(queries)}
+    if isinstance(queries, Mapping):
+        return {name: read(q) for name, q in queries.items()}
+    return {f"q{i}": read(q) for i, q in enumerate(queries, 1)}
+
+
+def collect(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """All batches as one table."""
+    return pa.Table.from_batches(list(batches), schema)

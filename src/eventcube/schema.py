@@ -1,0 +1,116 @@
+"""Which columns events have, and which of them is the time, the type, the key and the order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from eventcube.errors import InputError, did_you_mean
+
+
+class Kind(Enum):
+    """What a value is, as far as quals care."""
+
+    INTEGER = "a whole number"
+    FLOAT = "a number"
+    TEXT = "text"
+    BOOLEAN = "true or false"
+    TIME = "a time"
+    DURATION = "a length of time"
+    NULL = "null"
+    OTHER = "of a type that cannot be compared"
+
+    @property
+    def numeric(self) -> bool:
+        return self in (Kind.INTEGER, Kind.FLOAT)
+
+
+def kind_of(type_: pa.DataType) -> Kind:
+    """The kind of a column's values."""
+    if pat.is_dictionary(type_):
+        return kind_of(type_.value_type)
+    if pat.is_boolean(type_):
+        return Kind.BOOLEAN
+    if pat.is_integer(type_) and not pat.is_uint64(type_):
+        return Kind.INTEGER
+    if pat.is_floating(type_) or pat.is_decimal(type_) or pat.is_uint64(type_):
+        return Kind.FLOAT
+    if pat.is_string(type_) or pat.is_large_string(type_) or pat.is_string_view(type_):
+        return Kind.TEXT
+    if pat.is_timestamp(type_) or pat.is_date(type_):
+        return Kind.TIME
+    if pat.is_duration(type_):
+        return Kind.DURATION
+    if pat.is_null(type_):
+        return Kind.NULL
+    return Kind.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class EventSchema:
+    """The columns of events and the parts some of them play.
+
+    `type` is None where events have no type column; `partition_by` and `order_by` may be empty.
+    """
+
+    columns: pa.Schema
+    time: str
+    type: str | None = None
+    partition_by: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    time_unit: str = "us"
+
+    def __post_init__(self) -> None:
+        duplicates = sorted({n for n in self.columns.names if self.columns.names.count(n) > 1})
+        if duplicates:
+            raise InputError(f"column {duplicates[0]!r} occurs twice", code="EC301", hint="rename one of the two")
+        for role, name in [
+            ("time", self.time),
+            *([("type", self.type)] if self.type is not None else []),
+            *[("partition_by", n) for n in self.partition_by],
+            *[("order_by", n) for n in self.order_by],
+        ]:
+            if name not in self.columns.names:
+                raise InputError(
+                    f"no column {name!r} for {role}",
+                    code="EC302",
+                    hint=did_you_mean(name, self.columns.names, "the input"),
+                )
+        if self.kind(self.time) not in (Kind.TIME, Kind.INTEGER, Kind.TEXT, Kind.NULL):
+            raise InputError(
+                f"column {self.time!r} cannot be the time: it is {self.columns.field(self.time).type}",
+                code="EC303",
+                hint="use a timestamp, a whole number (see time_unit) or ISO text such as 2024-01-31 12:00:00",
+            )
+        if self.type is not None and self.kind(self.type) not in (Kind.TEXT, Kind.NULL):
+            raise InputError(
+                f"column {self.type!r} cannot be the type: it is {self.columns.field(self.type).type}, not text",
+                code="EC304",
+                hint="cast it to text, or leave the type column out and let every event be every component",
+            )
+        for name in (*self.partition_by, *self.order_by):
+            if self.kind(name) is Kind.OTHER:
+                raise InputError(
+                    f"column {name!r} cannot be sorted by: it is {self.columns.field(name).type}", code="EC305"
+                )
+
+    def kind(self, name: str) -> Kind:
+        """The kind of a column."""
+        return kind_of(self.columns.field(name).type)
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type that `start` and `end` have: the time column's own, or a timestamp if that is text or a date."""
+        own = self.columns.field(self.time).type
+        return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
+
+
+def names(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """A column name, several, or none, as a tuple."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
