@@ -50,7 +50,9 @@ class Match:
 def evaluate(
     query: Query, events: list[Event], *, typed: bool = True, concepts: Mapping[str, str] | None = None
 ) -> list[Match]:
-    """All matches (the first `query.limit` of them), by (last, first, bound ids); null ids come first.
+    """All matches (the first `query.limit` of them), by last, first, and then the events bound, variable by variable.
+
+    There an event goes by its own (`ord`, arrival), and one that is not bound comes before any that is.
 
     `typed=False`: there is no type column, and every event can be every component. `concepts` gives the parent of a
     type. Events of a typed stream that have no type are set aside. A match lies among the events of one `key`.
@@ -63,7 +65,7 @@ def evaluate(
         for arrangement in _matches(query, [e for e in stream if e.event.key == key], types)
     ]
     variables = positive_variables(query.pattern)
-    found.sort(key=lambda a: (_last(a), _first(a), [a[v].id if v in a else -1 for v in variables]))
+    found.sort(key=lambda a: (_last(a), _first(a), [(a[v].ord, a[v].id) if v in a else (-1, -1) for v in variables]))
     return [_to_match(a, variables) for a in found[: query.limit]]
 
 

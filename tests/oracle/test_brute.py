@@ -251,7 +251,15 @@ QUALS_AND_OR = [
 LIMITS = [
     Example("LIMIT takes the earliest by last", "SEQ(A, B) LIMIT 1", "B3 A1 B2", ("A1 B2",), ordered=True),
     Example("then by first", "SEQ(A, B) LIMIT 2", "A2 A1 B3 B4", ("A1 B3", "A2 B3"), ordered=True),
-    Example("then by the rows", "SEQ(A, B) LIMIT 2", "A1b A1a B3 A0 B4", ("A0 B3", "A1b B3"), ordered=True),
+    Example(
+        "then by the events bound",
+        "AND(A, B) LIMIT 3",
+        "A2 A1 B1 B2",
+        ("A1 B1", "A1 B2", "A2 B1"),
+        ordered=True,
+    ),
+    Example("twins by their arrival", "SEQ(A, B) LIMIT 2", "A1b A1a B3 A0 B4", ("A0 B3", "A1b B3"), ordered=True),
+    Example("what is not bound comes first", "OR(A, B)", "A1 B1", ("- B1", "A1 -"), ordered=True),
     Example("a limit beyond the matches takes all", "A LIMIT 9", "A1 A2", ("A1", "A2"), ordered=True),
     Example(
         "the order is one over all partitions", "A LIMIT 2", "A3:k=1 A1:k=2 A2:k=2", ("A1", "A2"), key="k", ordered=True
