@@ -168,7 +168,9 @@ def _quals(quals: tuple[s.Qual, ...]) -> list[str]:
 def _conjunction(quals: tuple[s.Qual, ...]) -> str:
     if len(quals) == 1:
         return _quals(quals)[0]
-    return " AND ".join(_conjunct(qual) for qual in quals)
+    shown = [_conjunct(qual) for qual in quals]
+    flat = " AND ".join(shown)
+    return flat if len("WHERE ") + len(flat) <= WIDTH else f"\n{_INDENT}AND ".join(shown)
 
 
 def _conjunct(qual: s.Qual) -> str:

@@ -65,8 +65,11 @@ def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
     depth = 0
     for i, (previous, token) in enumerate(_with_previous(tokens)):
         depth += {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
-        counted = i + 1 < len(tokens) and tokens[i + 1].type in ("INT", "FLOAT")
-        if previous is None or token.type == "SEMICOLON" or (token.type in CLAUSES and (depth <= 0 or counted or previous.type not in ("LPAR", "COMMA", "BANG"))):
+        following = tokens[i + 1].type if i + 1 < len(tokens) else ""
+        listed = depth > 0 and previous is not None and previous.type in ("LPAR", "COMMA", "BANG")
+        # In a list, `limit l` is a name that lacks its backticks, while `LIMIT 5` shows that the list was not closed.
+        begins = token.type in CLAUSES and (not listed or following in ("INT", "FLOAT"))
+        if begins or i == 0 or token.type == "SEMICOLON":
             starts.append(i)
     stops = [*starts[1:], len(tokens)]
     return [
