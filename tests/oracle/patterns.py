@@ -42,7 +42,14 @@ class PatternMaker:
         negated = [chance(self.rng, 36 if i in (0, count - 1) else 25) for i in range(count)]
         if all(negated):
             negated[self.rng.randrange(count)] = False
-        return tuple(Not(self._child(depth)) if n else self._child(depth) for n in negated)
+        parts = [self._part(depth, no) for no in negated if self.components > 0]
+        if all(isinstance(p, Not) for p in parts):
+            parts.append(self._component())
+        return tuple(parts)
+
+    def _part(self, depth: int, negated: bool) -> Part:
+        child = self._child(depth)
+        return Not(child) if negated else child
 
     def _child(self, depth: int) -> Pattern:
         if depth > 1 and self.components > 2 and chance(self.rng, 12):
