@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -58,14 +58,16 @@ def engine_batches(
     query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any
 ) -> Iterator[pa.RecordBatch]:
     """What the engine gives for the events pushed in batches of the lengths in `cut`."""
+    if options.concepts:
+        settings["concepts"] = _children(options.concepts)
+    if not options.in_order:
+        settings["lateness"] = _span(events)
     runtime = Runtime(
         query,
         time="ts",
         type="type" if options.typed else None,
         order_by="o" if options.ordered else None,
         partition_by="k" if options.partitioned else None,
-        **({"concepts": options.concepts} if options.concepts else {}),
-        **({} if options.in_order else {"lateness": _span(events)}),
         **settings,
     )
     table = to_arrow(events)
@@ -86,6 +88,11 @@ def draw_cut(rng: Random, count: int) -> list[int]:
             return [1] * count
         case _:
             return [rng.randint(0, 5) for _ in range(rng.randint(1, 5))]
+
+
+def _children(parents: Mapping[str, str]) -> dict[str, list[str]]:
+    """The hierarchy as the engine takes it: the types below each concept."""
+    return {parent: [c for c, p in parents.items() if p == parent] for parent in parents.values()}
 
 
 def _span(events: Sequence[Event]) -> int:

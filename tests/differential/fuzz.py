@@ -9,9 +9,10 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
-from tests.differential.compare import check, draw_cut
+from tests.differential.compare import DisagreementError, check, describe, draw_cut
 from tests.differential.shrink import shrink
 from tests.oracle.generate import Case, random_case
 
@@ -22,22 +23,27 @@ STRIDE = 10**9
 
 @dataclass
 class Tally:
-    """What a stretch of cases came to; `failures` are seeds."""
+    """What a stretch of cases came to; `failures` has the seeds for each kind of failure."""
 
     cases: int = 0
     matched: int = 0
     matches: int = 0
-    failures: list[int] = field(default_factory=list)
+    failures: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         self.cases += other.cases
         self.matched += other.matched
         self.matches += other.matches
-        self.failures += other.failures
+        for kind, seeds in other.failures.items():
+            self.failures.setdefault(kind, []).extend(seeds)
+
+    @property
+    def failed(self) -> int:
+        return sum(map(len, self.failures.values()))
 
     def __str__(self) -> str:
         share = 100 * self.matched / self.cases if self.cases else 0.0
-        return f"{self.cases} cases, {share:.1f} % with matches, {self.matches} matches, {len(self.failures)} failures"
+        return f"{self.cases} cases, {share:.1f} % with matches, {self.matches} matches, {self.failed} failures"
 
 
 def run(seeds: range) -> Tally:
@@ -46,10 +52,11 @@ def run(seeds: range) -> Tally:
     for seed in seeds:
         case = random_case(seed)
         tally.cases += 1
+        cut = cut_of(seed, case)
         try:
-            found = check(*case, cut_of(seed, case))
-        except Exception:  # noqa: BLE001 - whatever the engine raises is a finding
-            tally.failures.append(seed)
+            found = check(*case, cut)
+        except Exception as error:  # noqa: BLE001 - whatever the engine raises is a finding
+            tally.failures.setdefault(_kind(error), []).append(seed)
         else:
             tally.matched += bool(found)
             tally.matches += len(found)
@@ -63,12 +70,32 @@ def cut_of(seed: int, case: Case) -> list[int]:
 
 def explain(seed: int) -> str:
     """A failing seed's case made small, and what goes wrong there."""
-    case, cut = random_case(seed), cut_of(seed, random_case(seed))
-    kind = type(_failure(case, cut))
-    small = shrink(case, lambda c: type(_failure(c, cut)) is kind)
-    failure = _failure(small, cut)
-    assert failure is not None
-    return f"seed {seed}:\n" + "".join(traceback.format_exception(failure, limit=-6)) + f"query: {small.query.text}\n"
+    case = random_case(seed)
+    cut = cut_of(seed, case)
+    failure = _failure(case, cut)
+    if failure is None:
+        return f"seed {seed}: no failure\n"
+    kind = _kind(failure)
+
+    def fails(smaller: Case) -> bool:
+        error = _failure(smaller, cut)
+        return error is not None and _kind(error) == kind
+
+    small = shrink(case, fails)
+    failure = _failure(small, cut) or failure
+    shown = [f"seed {seed}: {kind}", *traceback.format_exception(failure, limit=-4)]
+    if not isinstance(failure, DisagreementError):
+        shown += [f"query:   {small.query.text}", f"options: {small.options}", f"cut:     {cut}", "events:"]
+        shown += [f"  {describe(event)}" for event in small.events]
+    return "\n".join(line.rstrip("\n") for line in shown) + "\n"
+
+
+def _kind(error: Exception) -> str:
+    """What failures with one cause most likely share: the exception, and the place it came from."""
+    if isinstance(error, DisagreementError):
+        return "disagreement"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {frame.name} ({Path(frame.filename).name}:{frame.lineno})"
 
 
 def _failure(case: Case, cut: Sequence[int]) -> Exception | None:
@@ -85,7 +112,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--explain", type=int, default=3, help="how many failures to make small and show")
+    parser.add_argument("--explain", type=int, default=3, help="how many failures of each kind to make small and show")
     parser.add_argument("--case", type=int, help="run and explain only the case of this seed")
     arguments = parser.parse_args()
     if arguments.case is not None:
@@ -93,8 +120,11 @@ def main() -> int:
     else:
         first = arguments.seed * STRIDE
         tally = _run_all(range(first, first + arguments.cases), arguments.processes, arguments.explain)
-    for seed in tally.failures[: arguments.explain]:
-        sys.stdout.write(f"\n{explain(seed)}")
+    for seeds in tally.failures.values():
+        for seed in sorted(seeds)[: arguments.explain]:
+            sys.stdout.write(f"\n{explain(seed)}")
+    for kind, seeds in tally.failures.items():
+        sys.stdout.write(f"{len(seeds)} x {kind}: seeds {sorted(seeds)[:10]}\n")
     sys.stdout.write(f"{tally}\n")
     return 1 if tally.failures else 0
 
@@ -110,7 +140,7 @@ def _run_all(seeds: range, processes: int, enough: int) -> Tally:
                 told = time.monotonic()
                 sys.stdout.write(f"{tally}\n")
                 sys.stdout.flush()
-            if len(tally.failures) > 10 * enough:
+            if tally.failed > 100 * enough:
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
     return tally
