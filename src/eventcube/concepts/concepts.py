@@ -27,6 +27,14 @@ class Concepts:
         self._refuse_cycles()
 
     @classmethod
+    def from_parents(cls, parents: Mapping[str, str]) -> Concepts:
+        """The forest in which each type has the given parent."""
+        children: dict[str, list[str]] = {}
+        for child, parent in parents.items():
+            children.setdefault(parent, []).append(child)
+        return cls(children)
+
+    @classmethod
     def from_yaml(cls, path: str | Path) -> Concepts:
         """Read `Concept: [type, …]` or nested mappings from a YAML file."""
         try:
@@ -42,6 +50,8 @@ class Concepts:
     def _add(self, children: Mapping[str, Any]) -> None:
         for concept, below in children.items():
             self._names[str(concept)] = None
+            if isinstance(below, str):
+                below = (below,)
             if isinstance(below, Mapping):
                 self._add(below)
             for child in below or ():

@@ -72,6 +72,8 @@ class Engine:
             )
         own = logical.schema.partition_by
         self.key = (*own, *(k for k in logical.key if k not in own))
+        alone = len(logical.positive) == 1
+        self._tied = [s.index for s in logical.slots if not (alone and s in logical.positive)]
         self.rows: Rows | None = None
         self.position = 0
         self.positions: pa.Table | None = None
@@ -102,9 +104,10 @@ class Engine:
             types = None if types is None else types[index]
         member = self._members(table, types, released.type_names)
         rows = Rows(ts, positions, rank, np.zeros(len(ts), np.bool_), member, table.combine_chunks())
-        used = member.any(axis=0)
         for name in self.logical.key:
-            used &= valid_mask(to_column(rows.payload.column(name)))
+            # Nothing equals null, except that a lone event need not equal anything to match.
+            member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
+        used = member.any(axis=0)
         self.counters.relevant += int(used.sum())
         return rows.where(used)
 

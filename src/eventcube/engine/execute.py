@@ -269,14 +269,18 @@ class Execution:
         return applies
 
     def _reject(self, reject: Reject, table: Table) -> Table:
-        start, end = self.limit(reject.lower, table), self.limit(reject.upper, table)
-        tried = start < end
+        asked = np.arange(len(table))
+        inner = table.only(reject.outer)
         if reject.guard:
-            tried &= table.last(reject.guard) >= 0
-        asked = np.flatnonzero(tried)
+            asked = np.flatnonzero(table.last(reject.guard) >= 0)
+            inner = inner.take(asked)
+        start, end = self.limit(reject.lower, inner), self.limit(reject.upper, inner)
+        inner = Table(len(inner), inner.rows, {"start": start, "end": end})
+        some = start < end
+        if not some.all():
+            asked, inner = asked[some], inner.take(np.flatnonzero(some))
         if not len(asked):
             return table
-        inner = Table(len(table), {s: table.rows[s] for s in reject.outer}, {"start": start, "end": end}).take(asked)
         found = self.strategy.exists(reject, inner, self)
         if not found.any():
             return table

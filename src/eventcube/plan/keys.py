@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eventcube.language.syntax import Attribute, Comparison, Qual
 from eventcube.plan.logical import Predicate, PredicateClass, Region, Slot, negations, regions
 
-_Edge = tuple[int, int, Qual]
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """Two slots that agree on a column wherever the region holds in which that is written."""
+
+    first: int
+    second: int
+    region: int
+    qual: Qual
+
 
 
 def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Qual]]:
@@ -16,17 +26,17 @@ def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], f
     A column counts if every slot is tied to an anchor by equalities `x.c = y.c` that are in force whenever the slot
     is bound: over slots of its own or an enclosing region that are not in an OR alternative it is not in itself.
     """
-    predicates = [p for r in regions(region) for p in r.predicates if p.kind is PredicateClass.EQUALITY]
+    predicates = [(r.index, p) for r in regions(region) for p in r.predicates if p.kind is PredicateClass.EQUALITY]
     enclosing = _enclosing(region)
     anchors = [s.index for s in slots if s.region == region.index and not s.alternatives]
     key: list[str] = []
     implied: set[Qual] = set()
-    for column in dict.fromkeys(e for p in predicates if (e := _column(p)) is not None):
-        edges = [_edge(p) for p in predicates if _column(p) == column]
+    for column in dict.fromkeys(c for _, p in predicates if (c := _column(p)) is not None):
+        edges = [_Edge(*sorted(p.slots), r, p.qual) for r, p in predicates if _column(p) == column]
         start = anchors[0] if anchors else min(s.index for s in slots if s.region == region.index)
         if all(_reaches(start, s, edges, slots, enclosing) for s in slots):
             key.append(column)
-            implied |= {qual for _, _, qual in edges}
+            implied |= {edge.qual for edge in edges}
     return tuple(key), frozenset(implied)
 
 
@@ -35,11 +45,6 @@ def _column(predicate: Predicate) -> str | None:
         case Comparison("=", Attribute(_, left), Attribute(_, right)) if left == right:
             return left
     return None
-
-
-def _edge(predicate: Predicate) -> _Edge:
-    first, second = sorted(predicate.slots)
-    return first, second, predicate.qual
 
 
 def _enclosing(region: Region) -> dict[int, frozenset[int]]:
@@ -75,8 +80,10 @@ def _reaches(
     reached, todo = {start}, [start]
     while todo:
         here = todo.pop()
-        for first, second, _ in edges:
-            for one, other in ((first, second), (second, first)):
+        for edge in edges:
+            if edge.region not in enclosing[goal.region]:
+                continue
+            for one, other in ((edge.first, edge.second), (edge.second, edge.first)):
                 if one == here and other in allowed and other not in reached:
                     reached.add(other)
                     todo.append(other)

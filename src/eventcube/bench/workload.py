@@ -1,0 +1,63 @@
+"""The queries that the benchmarks ask of the trades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+VARIABLES = "abcde"
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A SEQ of symbols as data, from which both the query's text and the SQL that stands against it are written."""
+
+    name: str
+    symbols: tuple[str, ...]
+    window_ms: int
+    rising: bool = False
+    """Each price is higher than the one before."""
+    key: str | None = None
+    """The column that all events of a match share."""
+    absent: str | None = None
+    """A symbol that must not occur between the first two."""
+
+    @property
+    def variables(self) -> str:
+        return VARIABLES[: len(self.symbols)]
+
+    @property
+    def window_us(self) -> int:
+        return self.window_ms * 1000
+
+    @property
+    def text(self) -> str:
+        """The query as eventcube reads it; the whole result is the times of the events."""
+        parts = [f"{symbol} {variable}" for symbol, variable in zip(self.symbols, self.variables, strict=True)]
+        shared = list(self.variables)
+        if self.absent:
+            # What is absent is absent for the same key.
+            only = f", m.{self.key} = a.{self.key}" if self.key else ""
+            parts.insert(1, f"!({self.absent} m{only})" if only else f"!{self.absent} m")
+        if self.key:
+            parts.append(" = ".join(f"{v}.{self.key}" for v in shared))
+        if self.rising:
+            parts += [f"{b}.price > {a}.price" for a, b in pairwise(self.variables)]
+        window = f"{self.window_ms // 1000} s" if self.window_ms % 1000 == 0 else f"{self.window_ms} ms"
+        returned = ", ".join(f"{v}.ts AS {v}" for v in self.variables)
+        return f"PATTERN SEQ({', '.join(parts)}) WITHIN {window} RETURN {returned}"
+
+    def keyed(self, key: str = "account", keys: int = 1000) -> Sequence:
+        """The same sequence within one key, in a window as much longer as one key's events are rarer."""
+        return replace(self, name=f"{self.name}k", key=key, window_ms=self.window_ms * keys)
+
+
+Q1 = Sequence("Q1", ("INTC", "DELL", "QQQ"), 50)
+Q2 = Sequence("Q2", ("INTC", "DELL", "QQQ"), 100, rising=True)
+Q3 = Sequence("Q3", ("INTC", "DELL", "QQQ"), 60_000, key="account")
+Q4 = Sequence("Q4", ("INTC", "FCF"), 100, absent="MSFT")
+Q5 = Sequence("Q5", ("QQQ", "DELL", "INTC", "FCF", "ROM"), 60)
+
+ENGINE_QUERIES = (Q1, Q2, Q3, Q4, Q5)
+KEYED_QUERIES = (Q1.keyed(), Q2.keyed(), Q3, Q4.keyed(), Q5.keyed())
+EVERY_QUERY = {q.name: q for q in (*ENGINE_QUERIES, *KEYED_QUERIES)}
