@@ -1,1 +1,25 @@
-"""Complex event processing for Spark."""
+"""eventcube: nested event patterns over tables and streams, on Spark and in process."""
+
+from eventcube.concepts.concepts import Concepts
+from eventcube.errors import BindError, EventCubeError, InputError, OptionError, QueryError, QuerySyntaxError
+from eventcube.language.parse import parse
+from eventcube.match import match, set_aside
+from eventcube.plan.explain import explain
+from eventcube.runtime.runtime import Runtime
+
+__all__ = [
+    "BindError",
+    "Concepts",
+    "EventCubeError",
+    "InputError",
+    "OptionError",
+    "QueryError",
+    "QuerySyntaxError",
+    "Runtime",
+    "explain",
+    "match",
+    "parse",
+    "set_aside",
+]
+
+__version__ = "0.1.0"

@@ -12,6 +12,12 @@ import pyarrow.types as pat
 from eventcube.errors import InputError, did_you_mean
 
 
+# Columns that a runner adds for its own use begin like this; queries and results do not see them.
+INTERNAL = "__eventcube_"
+# Where the time line is cut into slices: -1 and 1 mark events borrowed from the slice before or after.
+HALO = INTERNAL + "halo"
+
+
 class Kind(Enum):
     """What a value is, as far as quals care."""
 
@@ -101,6 +107,11 @@ class EventSchema:
     def kind(self, name: str) -> Kind:
         """The kind of a column."""
         return kind_of(self.columns.field(name).type)
+
+    @property
+    def visible(self) -> pa.Schema:
+        """The columns that queries and results see."""
+        return pa.schema([f for f in self.columns if not f.name.startswith(INTERNAL)])
 
     @property
     def time_type(self) -> pa.DataType:

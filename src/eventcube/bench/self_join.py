@@ -1,8 +1,8 @@
 """Writes a sequence query as SQL, in every form that might be the fastest, for DuckDB and for Spark.
 
-All forms turn "within the window" into an equality that a hash join can use: the number of the time bucket an event lies
-in. With buckets of W/d, the next event of a match lies in the same bucket or one of the d after it, so one side of the
-join is repeated d + 1 times.
+All forms turn "within the window" into an equality that a hash join can use: the number of the time bucket an event
+lies in. With buckets of W/d, the next event of a match lies in the same bucket or one of the d after it, so one side of
+the join is repeated d + 1 times.
 """
 
 from __future__ import annotations
@@ -103,11 +103,14 @@ def next_absent(query: Sequence) -> str:
         f"SELECT x.*, least(coalesce(m.t, x.t + {query.window_us}), x.t + {query.window_us}) AS until "
         f"FROM ({firsts}) x ASOF LEFT JOIN ({absent}) m ON {same}m.t > x.t"
     )
+    repeated = f"SELECT *, unnest([{bucket}, {bucket} + 1]) AS ahead FROM ({limited})"
+    seconds = f"SELECT epoch_us(ts) AS t{key}, {DUCKDB.bucket(query.window_us)} AS own FROM trades"
+    joined = (
+        f"b.own = a.ahead AND b.t > a.t AND b.t <= a.until{f' AND b.{query.key} = a.{query.key}' if query.key else ''}"
+    )
     return (
-        f"SELECT {_output(query, DUCKDB)} FROM (SELECT *, unnest([{bucket}, {bucket} + 1]) AS ahead FROM ({limited})) a "
-        f"JOIN (SELECT epoch_us(ts) AS t{key}, epoch_us(ts) // {query.window_us} AS own FROM trades "
-        f"WHERE symbol = '{query.symbols[1]}') b "
-        f"ON b.own = a.ahead{f' AND b.{query.key} = a.{query.key}' if query.key else ''} AND b.t > a.t AND b.t <= a.until"
+        f"SELECT {_output(query, DUCKDB)} FROM ({repeated}) a "
+        f"JOIN ({seconds} WHERE symbol = '{query.symbols[1]}') b ON {joined}"
     )
 
 

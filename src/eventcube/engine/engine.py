@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,8 @@ OUTPUT_ROWS = 1 << 15
 class Released:
     """Events whose place in time is final, in order: later ones come later in time, with none of equal rank.
 
-    `types` are codes of `type_names`, if events have types.
+    `types` are codes of `type_names`, if events have types. `halo` is -1 or 1 for events that belong to the slice
+    before or after, and whose matches are found there.
     """
 
     table: pa.Table
@@ -39,6 +40,7 @@ class Released:
     rank: Ints
     types: Ints | None
     type_names: tuple[str, ...]
+    halo: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -96,14 +98,15 @@ class Engine:
         positions = self._positions(released)
         relevant = self._relevant(released)
         table = released.table.select(self.logical.columns)
-        ts, rank, types = released.ts, released.rank, released.types
+        ts, rank, types, halo = released.ts, released.rank, released.types, released.halo
+        halo = np.zeros(len(ts), np.int8) if halo is None else halo
         if not relevant.all():
             index = np.flatnonzero(relevant)
             table = table.take(pa.array(index))
-            ts, rank, positions = ts[index], rank[index], positions[index]
+            ts, rank, positions, halo = ts[index], rank[index], positions[index], halo[index]
             types = None if types is None else types[index]
         member = self._members(table, types, released.type_names)
-        rows = Rows(ts, positions, rank, np.zeros(len(ts), np.bool_), member, table.combine_chunks())
+        rows = Rows(ts, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
         for name in self.logical.key:
             # Nothing equals null, except that a lone event need not equal anything to match.
             member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
@@ -165,7 +168,7 @@ class Engine:
             if not rows.done.any():
                 return None, len(rows) > 0
             return np.where(rows.done, State.DONE.value, State.DUE.value), not rows.done.all()
-        closed = self._closed(rows, watermark)
+        closed = self._closed(rows, watermark) & ~rows.ahead
         state = np.where(rows.done, State.DONE.value, np.where(closed, State.DUE.value, State.FUTURE.value))
         return state, bool((closed & ~rows.done).any())
 
@@ -194,7 +197,7 @@ class Engine:
     def _still_needed(self, rows: Rows, state: Ints | None, watermark: int | None) -> Rows:
         """The events that a match still to come can use."""
         done = np.ones(len(rows), np.bool_) if not self.plan.forward else rows.done | (state == State.DUE.value)
-        rows = Rows(rows.ts, rows.pos, rows.rank, done, rows.member, rows.payload)
+        rows = replace(rows, done=done)
         if watermark is None:
             return rows.where(np.zeros(len(rows), np.bool_))
         if self.width is None:

@@ -16,7 +16,7 @@ class Rows:
     """Events in order of time, one entry each: time, place in the stream, and which stacks they are in.
 
     `rank` is the order in time, equal where neither of two events is before the other; `done` says that the matches
-    of an event were reported.
+    of an event were reported, `ahead` that another run reports them.
     `member[s, i]` puts event i into the stack of slot s. `payload` has the columns the query needs.
     """
 
@@ -24,6 +24,7 @@ class Rows:
     pos: Ints
     rank: Ints
     done: Bools
+    ahead: Bools
     member: npt.NDArray[np.bool_]
     payload: pa.Table
 
@@ -39,6 +40,7 @@ class Rows:
             np.concatenate([self.pos, more.pos]),
             np.concatenate([self.rank, more.rank]),
             np.concatenate([self.done, more.done]),
+            np.concatenate([self.ahead, more.ahead]),
             np.concatenate([self.member, more.member], axis=1),
             pa.concat_tables([self.payload, more.payload]).combine_chunks(),
         )
@@ -53,6 +55,7 @@ class Rows:
             self.pos[rows],
             self.rank[rows],
             self.done[rows],
+            self.ahead[rows],
             self.member[:, rows],
             self.payload.take(pa.array(rows)),
         )

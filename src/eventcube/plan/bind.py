@@ -209,7 +209,7 @@ class _Binder:
         for attribute in attributes(node):
             if attribute.var not in visible:
                 self._unknown_variable(attribute.var, attribute.span, visible)
-            elif attribute.name not in self.schema.columns.names:
+            elif attribute.name not in self.schema.visible.names:
                 type_ = visible[attribute.var].type
                 span = attribute.span
                 width = len(attribute.name)
@@ -219,7 +219,7 @@ class _Binder:
                     "EC203",
                     f"unknown attribute {attribute.name!r} of event type {type_}",
                     span,
-                    did_you_mean(attribute.name, self.schema.columns.names, type_),
+                    did_you_mean(attribute.name, self.schema.visible.names, type_),
                 )
         return len(self.problems) == before
 
@@ -277,7 +277,8 @@ class _Binder:
                 needed |= {a.name for a in attributes(item.value)}
         for agg in query.agg:
             needed |= {a.name for a in attributes(agg.argument)} if agg.argument is not None else set()
-        return tuple(n for n in self.schema.columns.names if whole or n in needed)
+        needed |= set(self.schema.visible.names) if whole else set()
+        return tuple(n for n in self.schema.columns.names if n in needed)
 
     def _problem(self, code: str, message: str, span: syntax.Span, hint: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, hint))

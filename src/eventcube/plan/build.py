@@ -224,7 +224,8 @@ class _Builder:
         """The slots outside of a negated part that say where it looks and what it looks for."""
         inner = list(regions(test.negation.region))
         own = frozenset().union(*(slots_of(r.node) for r in inner))
-        mentioned = frozenset().union(*(p.slots for r in inner for p in r.predicates))
+        tested = [p for r in inner for p in r.predicates if p.qual not in self.logical.implied]
+        mentioned = frozenset().union(*(p.slots for p in tested))
         return (mentioned - own) | {*test.lower.slots, *test.upper.slots, *test.distinct}
 
     def _unguarded(self, predicate: Predicate, at: _Progress) -> Predicate:

@@ -74,5 +74,5 @@ def _plain(type_: pa.DataType) -> pa.DataType:
 def _field(item: Item, logical: LogicalQuery) -> pa.Field:
     if isinstance(item.value, Variable):
         optional = bool(logical.slot(item.value.name).alternatives)
-        return pa.field(column_name(item), pa.struct(list(logical.schema.columns)), optional)
+        return pa.field(column_name(item), pa.struct(list(logical.schema.visible)), optional)
     return pa.field(column_name(item), value_type(item.value, logical))

@@ -14,7 +14,7 @@ from eventcube.engine.engine import Released
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
-from eventcube.schema import EventSchema, Kind, kind_of
+from eventcube.schema import HALO, EventSchema, Kind, kind_of
 
 NO_TIME = "the time is null"
 BAD_TIME = "the time cannot be read"
@@ -119,7 +119,8 @@ class Ingest:
         types, names = None, ()
         if self.schema.type is not None:
             types, names = type_codes(table.column(self.schema.type))
-        return Released(table, ts, rank, types, names)
+        halo = np.asarray(table.column(HALO)) if HALO in table.column_names else None
+        return Released(table, ts, rank, types, names, halo)
 
     def aside_table(self) -> pa.Table:
         """The rows set aside so far, with the reason in an extra column."""

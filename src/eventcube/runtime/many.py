@@ -27,7 +27,7 @@ def check_together(queries: Mapping[str, Query]) -> None:
 
 def long_schema(schema: EventSchema) -> pa.Schema:
     """The columns of a shared result: which query, when, and the events with the variables they are bound to."""
-    event = pa.struct([pa.field("variable", pa.string(), False), *schema.columns])
+    event = pa.struct([pa.field("variable", pa.string(), False), *schema.visible])
     return pa.schema(
         [
             pa.field("query", pa.string(), nullable=False),

@@ -103,6 +103,11 @@ class Runtime:
         return total.as_dict()
 
     @property
+    def kept(self) -> int:
+        """How many events are kept for matches to come, at most, by a query."""
+        return max((len(e.rows) for e in self._engines.values() if e.rows is not None), default=0)
+
+    @property
     def set_aside(self) -> pa.Table:
         """The rows that could not be used, each with the reason."""
         if self._ingest is None:

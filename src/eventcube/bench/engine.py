@@ -1,0 +1,146 @@
+"""The engine against DuckDB: the same queries, the same trades, one core, the whole result as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from eventcube.bench.fresh import Fresh, in_fresh_process
+from eventcube.bench.measure import alternate, fastest, machine, one_core, save
+from eventcube.bench.self_join import duckdb_forms
+from eventcube.bench.trades import Trades
+from eventcube.bench.workload import ENGINE_QUERIES, Sequence
+from eventcube.errors import EventCubeError
+from eventcube.runtime import Runtime
+
+GOALS = {"Q1": 2.0, "Q2": 2.0, "Q3": 2.0, "Q4": 2.0, "Q5": 5.0}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRow:
+    """One query: rates in events a second (median of the repetitions), start-up in seconds, memory in MiB."""
+
+    query: str
+    events: int
+    matches: int
+    eventcube_rate: float
+    eventcube_best: float
+    duckdb_rate: float
+    duckdb_best: float
+    duckdb_form: str
+    ratio: float
+    peak_mib: float
+    first_result: float
+    first_answer: float
+
+
+class MatchesDifferError(EventCubeError):
+    """The two sides found different matches, so their times cannot be compared."""
+
+    code = "EC390"
+
+
+def eventcube_answer(table: pa.Table, query: Sequence) -> pa.Table:
+    """The whole result by eventcube's runtime in this process."""
+    runtime = Runtime(query.text, schema=table.schema, time="ts", type="symbol")
+    batches = [*runtime.push(table), *runtime.finish()]
+    return pa.Table.from_batches(batches, runtime.schema)
+
+
+def duckdb_answers(table: pa.Table) -> Callable[[str], pa.Table]:
+    """A function that answers SQL over the trades, held in a table of DuckDB's own, on one thread."""
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.register("arrow_trades", table)
+    connection.execute("CREATE TABLE trades AS FROM arrow_trades")
+    return lambda sql: connection.sql(sql).to_arrow_table()
+
+
+def bench_engine(
+    out: Path, *, events: int = 1_000_000, repetitions: int = 7, queries: Iterable[Sequence] = ENGINE_QUERIES
+) -> list[EngineRow]:
+    """Measures each query, prints the table, and saves it as `engine.json` and `engine.csv` in the folder."""
+    console = Console()
+    shape = Trades(events)
+    table = shape.table()
+    file = out / "engine-events.parquet"
+    out.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, file)
+    rows = []
+    with one_core():
+        sql_answer = duckdb_answers(table)
+        for query in queries:
+            # No spinner: it would run on the core that is measured.
+            console.print(f"{query.name}: {query.text}", style="dim", highlight=False)
+            rows.append(_measure(query, table, file, sql_answer, repetitions))
+    cold = in_fresh_process(file, rows[0].query, compiled=False)
+    console.print(_shown(rows, repetitions))
+    console.print("Start: seconds from a new process to its first whole result, reading the events included.")
+    console.print(f"First start ever, nothing compiled yet ({rows[0].query}): {cold.first_result:.1f} s to the result.")
+    header = {"machine": machine("duckdb"), "repetitions": repetitions, "first_start_ever": cold.first_result}
+    console.print(f"Saved: {save(out, 'engine', header, rows)}")
+    file.unlink()
+    return rows
+
+
+def _measure(
+    query: Sequence, table: pa.Table, file: Path, sql_answer: Callable[[str], pa.Table], repetitions: int
+) -> EngineRow:
+    forms = duckdb_forms(query)
+    form = fastest(forms, sql_answer)
+    matches = _same_matches(query, eventcube_answer(table, query), sql_answer(forms[form]))
+    timings = alternate(
+        {"duckdb": lambda: sql_answer(forms[form]), "eventcube": lambda: eventcube_answer(table, query)}, repetitions
+    )
+    fresh: Fresh = in_fresh_process(file, query.name)
+    events = table.num_rows
+    return EngineRow(
+        query=query.name,
+        events=events,
+        matches=matches,
+        eventcube_rate=events / timings["eventcube"].median,
+        eventcube_best=events / timings["eventcube"].best,
+        duckdb_rate=events / timings["duckdb"].median,
+        duckdb_best=events / timings["duckdb"].best,
+        duckdb_form=form,
+        ratio=timings["duckdb"].median / timings["eventcube"].median,
+        peak_mib=fresh.peak_mib,
+        first_result=fresh.first_result,
+        first_answer=fresh.first_answer,
+    )
+
+
+def _same_matches(query: Sequence, ours: pa.Table, theirs: pa.Table) -> int:
+    """The number of matches, if both sides have as many and the same times among them."""
+    for variable in query.variables:
+        sums = [pc.sum(side[variable].cast(pa.int64())).as_py() for side in (ours, theirs)]
+        if ours.num_rows != theirs.num_rows or sums[0] != sums[1]:
+            raise MatchesDifferError(f"{query.name}: eventcube found {ours.num_rows} matches, DuckDB {theirs.num_rows}")
+    return int(ours.num_rows)
+
+
+def _shown(rows: Iterable[EngineRow], repetitions: int) -> Table:
+    table = Table(title=f"M events/s on one core, median of {repetitions}", title_justify="left")
+    for column in ("query", "matches", "eventcube", "DuckDB", "ratio", "goal", "peak MiB", "start s"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        goal = GOALS.get(row.query, 0.0)
+        table.add_row(
+            row.query,
+            f"{row.matches:,}",
+            f"{row.eventcube_rate / 1e6:.2f}",
+            f"{row.duckdb_rate / 1e6:.2f}",
+            f"[{'green' if row.ratio >= goal else 'red'}]{row.ratio:.2f}[/]",
+            f"{goal:g}",
+            f"{row.peak_mib:.0f}",
+            f"{row.first_result:.2f}",
+        )
+    return table

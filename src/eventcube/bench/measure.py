@@ -1,0 +1,97 @@
+"""Times contestants against each other on one core, and keeps what was found."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The seconds of each repetition."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+
+def timed(run: Callable[[], T]) -> tuple[float, T]:
+    """How long a call took, and what it gave; the garbage of the call before is not counted."""
+    gc.collect()
+    begun = time.perf_counter()
+    result = run()
+    return time.perf_counter() - begun, result
+
+
+def alternate(contestants: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Timing]:
+    """Each contestant's timings, taken in turns so that a busy machine disturbs all of them alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repetitions):
+        for name, run in contestants.items():
+            seconds[name].append(timed(run)[0])
+    return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
+
+
+def fastest(forms: Mapping[str, str], run: Callable[[str], object], tries: int = 2) -> str:
+    """The name of the form whose best try was the quickest."""
+    return min(forms, key=lambda name: min(timed(lambda: run(forms[name]))[0] for _ in range(tries)))
+
+
+def one_core() -> AbstractContextManager[None]:
+    """Everything inside runs on one core, as far as the system lets us say so."""
+
+    @contextmanager
+    def pinned() -> Any:
+        threads = pa.cpu_count()
+        pa.set_cpu_count(1)
+        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        if allowed:
+            os.sched_setaffinity(0, {max(allowed)})
+        try:
+            yield
+        finally:
+            if allowed:
+                os.sched_setaffinity(0, allowed)
+            pa.set_cpu_count(threads)
+
+    return pinned()
+
+
+def machine(*packages: str) -> dict[str, str]:
+    """What the figures were taken with."""
+    named = {name: version(name) for name in ("eventcube", "numpy", "numba", "pyarrow", *packages)}
+    return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **named}
+
+
+def save(folder: Path, name: str, header: Mapping[str, object], rows: Sequence[Any]) -> Path:
+    """Writes the rows (dataclasses) as `<name>.json`, with the header, and as `<name>.csv`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [asdict(row) for row in rows]
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({**header, "rows": records}, indent=2) + "\n")
+    with (folder / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, records[0])
+        writer.writeheader()
+        writer.writerows(records)
+    return path

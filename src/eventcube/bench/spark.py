@@ -1,0 +1,196 @@
+"""`ec.match` on Spark against Spark itself: the same pipeline without an engine, and the best self-join in Spark SQL."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from eventcube.bench.measure import alternate, fastest, machine, save
+from eventcube.bench.self_join import spark_forms
+from eventcube.bench.trades import Trades
+from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
+from eventcube.spark.session import start_session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+SIDES = ("match", "identity", "sql")
+SLICE_WINDOWS = 200
+"""Windows in a slice of the identity pipeline's time line."""
+TUNING_EVENTS = 1_000_000
+"""On how many events the forms of SQL are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRow:
+    """One query over one set of events: rates in events a second, 0 for a side that was left out."""
+
+    query: str
+    keyed: bool
+    events: int
+    keys: int
+    matches: int
+    match_rate: float
+    identity_rate: float
+    sql_rate: float
+    sql_form: str
+    of_identity: float
+    of_sql: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query, and the shape of the trades it is asked of."""
+
+    query: Sequence
+    trades: Trades
+
+
+def eventcube_frame(events: DataFrame, query: Sequence) -> DataFrame:
+    """The matches by eventcube."""
+    match: Callable[..., DataFrame] = importlib.import_module("eventcube").match
+    return match(events, query.text, time="ts", type="symbol")
+
+
+def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
+    """What `ec.match` does around its engine, without it: the same columns, filter and shuffle into `mapInArrow`."""
+    columns = ["symbol", "ts", *(["price"] if query.rising else []), *([query.key] if query.key else [])]
+    wanted = ", ".join(f"'{s}'" for s in (*query.symbols, *([query.absent] if query.absent else [])))
+    kept = events.select(*columns).where(f"symbol IN ({wanted})")
+    partitions = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 4)
+    if query.key:
+        spread = kept.repartition(partitions, query.key)
+    else:
+        width = SLICE_WINDOWS * query.window_us
+        micros = "unix_micros(ts)"
+        slices = f"array_distinct(array({micros} div {width}, ({micros} + {query.window_us}) div {width}))"
+        spread = kept.selectExpr("*", f"explode({slices}) AS slice").repartition(partitions, "slice")
+    return spread.mapInArrow(_unchanged, spread.schema)
+
+
+def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def run_whole(frame: DataFrame) -> None:
+    """Computes every column of every row, and writes them nowhere."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def comparison_cases(events: int) -> list[Case]:
+    """Q1 to Q5 over the whole time line, and within one account."""
+    return [Case(query, Trades(events)) for query in (*ENGINE_QUERIES, *KEYED_QUERIES) if query is not Q3] + [
+        Case(Q3, Trades(events))
+    ]
+
+
+def scaling_cases(events: int) -> list[Case]:
+    """From a twentieth of the events to all of them, and from 100 keys to a million, with as many matches an event."""
+    sizes = [Case(query, Trades(size)) for query in (ENGINE_QUERIES[0], Q3) for size in (events // 20, events)]
+    by_keys = [
+        Case(replace(Q3, name=f"Q3/{keys}", window_ms=60 * keys), Trades(events, accounts=keys))
+        for keys in (100, 1000, 1_000_000)
+    ]
+    return sizes + by_keys
+
+
+def bench_spark(
+    out: Path,
+    data: Path,
+    cases: Iterable[Case],
+    *,
+    name: str = "spark",
+    master: str = "local[*]",
+    repetitions: int = 3,
+    sides: Iterable[str] = SIDES,
+    settings: Mapping[str, str] | None = None,
+) -> list[SparkRow]:
+    """Measures each case, prints the table, and saves it as `<name>.json` and `<name>.csv` in the folder."""
+    console = Console()
+    session = start_session(master, {"spark.driver.memory": "4g", **(settings or {})})
+    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+    chosen = tuple(sides)
+    rows = []
+    try:
+        for case in cases:
+            console.print(f"{case.query.name}: {case.query.text}", style="dim", highlight=False)
+            rows.append(_measure(session, case, data, repetitions, chosen))
+    finally:
+        session.stop()
+    console.print(_shown(rows, repetitions))
+    header = {"machine": machine("pyspark"), "master": master, "repetitions": repetitions}
+    console.print(f"Saved: {save(out, name, header, rows)}")
+    return rows
+
+
+def _measure(session: SparkSession, case: Case, data: Path, repetitions: int, sides: tuple[str, ...]) -> SparkRow:
+    query = case.query
+    frame = _events(session, case.trades, data)
+    contestants: dict[str, Callable[[], object]] = {}
+    form, matches = "", set()
+    if "match" in sides:
+        contestants["match"] = lambda: run_whole(eventcube_frame(frame, query))
+        matches.add(eventcube_frame(frame, query).count())
+    if "identity" in sides:
+        contestants["identity"] = lambda: run_whole(identity_frame(frame, query))
+    if "sql" in sides:
+        form, sql = _best_sql(session, case, data)
+        frame.createOrReplaceTempView("trades")
+        contestants["sql"] = lambda: run_whole(session.sql(sql))
+        matches.add(session.sql(sql).count())
+    if len(matches) > 1:
+        raise RuntimeError(f"{query.name}: eventcube and Spark SQL found different matches: {matches}")
+    rates = {side: case.trades.events / timing.median for side, timing in alternate(contestants, repetitions).items()}
+    match, identity, by_sql = (rates.get(side, 0.0) for side in SIDES)
+    return SparkRow(
+        query=query.name,
+        keyed=query.key is not None,
+        events=case.trades.events,
+        keys=case.trades.accounts,
+        matches=max(matches, default=0),
+        match_rate=match,
+        identity_rate=identity,
+        sql_rate=by_sql,
+        sql_form=form,
+        of_identity=match / identity if identity else 0.0,
+        of_sql=match / by_sql if by_sql else 0.0,
+    )
+
+
+def _best_sql(session: SparkSession, case: Case, data: Path) -> tuple[str, str]:
+    """The fastest form on the first events, by name and as text."""
+    forms = spark_forms(case.query)
+    few = replace(case.trades, events=min(TUNING_EVENTS, case.trades.events))
+    _events(session, few, data).createOrReplaceTempView("trades")
+    form = fastest(forms, lambda sql: run_whole(session.sql(sql)))
+    return form, forms[form]
+
+
+def _events(session: SparkSession, shape: Trades, data: Path) -> DataFrame:
+    """The trades as Parquet, written once and kept."""
+    folder = shape.write(data / f"trades-{shape.events}-{shape.accounts}-{shape.seed}")
+    return session.read.parquet(str(folder.resolve()))
+
+
+def _shown(rows: Iterable[SparkRow], repetitions: int) -> Table:
+    table = Table(title=f"M events/s on Spark, median of {repetitions}", title_justify="left")
+    for column in ("query", "events", "keys", "matches", "ec.match", "identity", "SQL", "/identity", "/SQL"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        rates = [f"{rate / 1e6:.2f}" for rate in (row.match_rate, row.identity_rate, row.sql_rate)]
+        keys = f"{row.keys:,}" if row.keyed else ""
+        ratios = [f"{row.of_identity:.2f}", f"{row.of_sql:.1f}"]
+        table.add_row(row.query, f"{row.events:,}", keys, f"{row.matches:,}", *rates, *ratios)
+    return table
+
+
+def shape_of(frame: Any) -> str:
+    """The physical plan of a frame as text, to see that two pipelines are the same but for the function."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())

@@ -1,0 +1,47 @@
+"""Events and results as whatever frames people use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from eventcube.errors import InputError
+
+
+def is_spark(events: Any) -> bool:
+    """Whether events are a Spark DataFrame, without importing Spark."""
+    return type(events).__module__.startswith("pyspark.sql.")
+
+
+def to_arrow(events: Any) -> pa.Table:
+    """Events as an Arrow table."""
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, pa.RecordBatch):
+        return pa.Table.from_batches([events])
+    module = type(events).__module__.split(".")[0]
+    if module == "pandas":
+        return pa.Table.from_pandas(events, preserve_index=False)
+    if module == "polars":
+        return events.collect().to_arrow() if hasattr(events, "collect") else events.to_arrow()
+    if hasattr(events, "__arrow_c_stream__"):
+        return pa.table(events)
+    raise InputError(
+        f"cannot read events from {type(events).__module__}.{type(events).__qualname__}",
+        code="EC307",
+        hint="give a Spark DataFrame, an Arrow table, or a pandas or polars frame",
+    )
+
+
+def from_arrow(table: pa.Table, like: Any) -> Any:
+    """A result as the kind of frame that the events were."""
+    module = type(like).__module__.split(".")[0]
+    if module == "pandas":
+        return table.to_pandas()
+    if module == "polars":
+        import polars
+
+        frame = polars.from_arrow(table)
+        return frame.lazy() if hasattr(like, "collect") else frame
+    return table
