@@ -1,0 +1,64 @@
+"""Constants, one at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventcube.language.literals import (
+    UnreadableError,
+    read_duration,
+    read_number,
+    read_timestamp,
+    write_duration,
+    write_number,
+    write_timestamp,
+)
+
+
+@pytest.mark.parametrize("written", ["9" * 19, "1" * 5000, "1e400"])
+def test_numbers_too_large(written: str) -> None:
+    with pytest.raises(UnreadableError, match="too large"):
+        read_number(written)
+
+
+def test_the_largest_whole_number() -> None:
+    assert read_number(str(2**63 - 1)) == 2**63 - 1
+
+
+@pytest.mark.parametrize("amount", ["1e999999999", "1e400", "16000000", "9" * 400])
+def test_durations_too_long_are_refused_at_once(amount: str) -> None:
+    with pytest.raises(UnreadableError, match="too long"):
+        read_duration(amount, "weeks")
+
+
+@pytest.mark.parametrize("amount", ["1e-7", "1e-20", "0.0000001", "1.0000001"])
+def test_durations_too_fine(amount: str) -> None:
+    with pytest.raises(UnreadableError, match="finer than a microsecond"):
+        read_duration(amount, "s")
+
+
+def test_durations_are_exact() -> None:
+    assert read_duration("0.1", "s") == 100_000
+    assert read_duration("1.000001", "Hours") == 3_600_003_600
+    assert read_duration("9007199254740993", "us") == 9_007_199_254_740_993
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2024-13-01", "0001-01-01T00:00:00+10:00", "12:00"])
+def test_moments_that_are_none(text: str) -> None:
+    with pytest.raises(UnreadableError, match="is not a moment"):
+        read_timestamp(text)
+
+
+def test_a_moment_comes_back() -> None:
+    written = write_timestamp(1_706_702_400_000_001)
+    assert written == "TIMESTAMP '2024-01-31 12:00:00.000001'"
+    assert read_timestamp("2024-01-31 12:00:00.000001") == 1_706_702_400_000_001
+
+
+def test_a_negative_duration() -> None:
+    assert write_duration(-61_000_000) == "-1 minute 1 second"
+
+
+def test_what_has_no_written_form() -> None:
+    with pytest.raises(ValueError, match="nan cannot be written"):
+        write_number(float("nan"))
