@@ -33,7 +33,11 @@ class Dialect:
 
 DUCKDB = Dialect("epoch_us(ts)", "make_timestamp({})", "//", "unnest([{}])", "unnest(list_distinct([{}]))")
 SPARK = Dialect(
-    "unix_micros(ts)", "timestamp_micros({})", "div", "explode(array({}))", "explode(array_distinct(array({})))"
+    "unix_micros(CAST(ts AS TIMESTAMP))",
+    "timestamp_micros({})",
+    "div",
+    "explode(array({}))",
+    "explode(array_distinct(array({})))",
 )
 
 

@@ -1,4 +1,4 @@
-"""`ec.match` on Spark against Spark itself: the same pipeline without an engine, and the best self-join in Spark SQL."""
+"""`ec.match` on Spark against Spark itself: its pipeline without an engine, and the best self-join in Spark SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eventcube.bench.measure import alternate, fastest, machine, save
-from eventcube.bench.self_join import spark_forms
+from eventcube.bench.self_join import SPARK, spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
 from eventcube.spark.session import start_session
@@ -69,8 +69,8 @@ def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
         spread = kept.repartition(partitions, query.key)
     else:
         width = SLICE_WINDOWS * query.window_us
-        micros = "unix_micros(ts)"
-        slices = f"array_distinct(array({micros} div {width}, ({micros} + {query.window_us}) div {width}))"
+        t = SPARK.micros
+        slices = f"array_distinct(array({t} div {width}, ({t} + {query.window_us}) div {width}))"
         spread = kept.selectExpr("*", f"explode({slices}) AS slice").repartition(partitions, "slice")
     return spread.mapInArrow(_unchanged, spread.schema)
 

@@ -95,7 +95,7 @@ class Engine:
 
     def _rows(self, released: Released) -> Rows:
         """The events that some component can use."""
-        positions = self._positions(released)
+        positions = self._positions(released) if self.by_count else released.ts
         relevant = self._relevant(released)
         table = released.table.select(self.logical.columns)
         ts, rank, types, halo = released.ts, released.rank, released.types, released.halo
@@ -106,6 +106,9 @@ class Engine:
             ts, rank, positions, halo = ts[index], rank[index], positions[index], halo[index]
             types = None if types is None else types[index]
         member = self._members(table, types, released.type_names)
+        if not self.by_count:
+            positions = np.arange(self.position, self.position + len(ts), dtype=np.int64)
+            self.position += len(ts)
         rows = Rows(ts, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
         for name in self.logical.key:
             # Nothing equals null, except that a lone event need not equal anything to match.
@@ -118,7 +121,7 @@ class Engine:
         if released.types is None:
             return np.ones(len(released), np.bool_)
         wanted = frozenset().union(*(s.types or () for s in self.logical.slots))
-        return np.array([n in wanted for n in released.type_names], np.bool_)[released.types]
+        return _members_of(wanted, released.type_names)[released.types]
 
     def _members(self, table: pa.Table, types: Ints | None, names: tuple[str, ...]) -> np.ndarray:  # type: ignore[type-arg]
         size = table.num_rows
@@ -127,7 +130,7 @@ class Engine:
         for slot in self.logical.slots:
             own = member[slot.index]
             if types is not None and slot.types is not None:
-                own &= np.array([n in slot.types for n in names], np.bool_)[types]
+                own &= _members_of(slot.types, names)[types]
             for qual in self._local[slot.index]:
                 index = np.flatnonzero(own)
                 held = holds(qual, len(index), lambda a, at=index: columns[a.name].take(at), columns.code)
@@ -137,7 +140,7 @@ class Engine:
     def _positions(self, released: Released) -> Ints:
         """The place of each event in the stream, or in its partition."""
         size = len(released)
-        if not self.by_count or not self.logical.schema.partition_by:
+        if not self.logical.schema.partition_by:
             own = np.arange(self.position, self.position + size, dtype=np.int64)
             self.position += size
             return own
@@ -243,6 +246,11 @@ class Engine:
         for batch in batches:
             self.counters.matches += batch.num_rows
             yield batch
+
+
+def _members_of(types: frozenset[str], names: tuple[str, ...]) -> Bools:
+    """For each code whether its name is among the types; the last place is for -1, a type no query names."""
+    return np.array([*(n in types for n in names), False], np.bool_)
 
 
 def coalesced(tables: Iterator[Table]) -> Iterator[Table]:

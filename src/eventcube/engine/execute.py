@@ -25,6 +25,7 @@ from eventcube.plan.physical import (
     Absent,
     Bind,
     Compare,
+    Fence,
     Filter,
     Limit,
     Nested,
@@ -181,6 +182,8 @@ class Execution:
                 np.zeros(len(table), np.int64), np.full(len(table), len(stack.rows)), stack.rows, NO_TESTS
             )
         lower, upper = self.limit(bind.lower, table), self.limit(bind.upper, table)
+        for fence in bind.fences:
+            lower, upper = self._fenced(fence, table, lower, upper)
         rows = stack.rows
         if bind.key is None:
             lo, hi = stack.positions(lower), stack.positions(upper)
@@ -196,6 +199,20 @@ class Execution:
         hi = np.maximum(hi, lo)
         tests = self._tests(bind, table, rows) if bind.compare or bind.distinct else NO_TESTS
         return _Candidates(lo, hi, rows, tests)
+
+    def _fenced(self, fence: Fence, table: Table, lower: Ints, upper: Ints) -> tuple[Ints, Ints]:
+        """The range less the events that have one of the fence's events between them and its limit."""
+        between = self.store.stack(fence.slot)
+        if not len(between.rows):
+            return lower, upper
+        at = between.positions(self.limit(fence.limit, table))
+        self.counters.candidates += len(table)
+        if fence.new_is_earlier:
+            nearest = self.store.before(between.rows[np.maximum(at - 1, 0)])
+            return np.where(at > 0, np.maximum(lower, nearest), lower), upper
+        last = len(between.rows) - 1
+        nearest = self.store.after(between.rows[np.minimum(at, last)])
+        return lower, np.where(at <= last, np.minimum(upper, nearest), upper)
 
     def _by_key(self, bind: Bind, key: Compare) -> tuple[Ints, Ints, Ints]:
         """The stack sorted by (value, row): its rows, the pairs as numbers, and the values there are."""

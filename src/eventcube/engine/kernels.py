@@ -193,6 +193,53 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
 
 
 @_compiled
+def _hash(data, start, end):  # type: ignore[no-untyped-def]
+    value = np.uint64(1469598103934665603)
+    for i in range(start, end):
+        value = (value ^ np.uint64(data[i])) * np.uint64(1099511628211)
+    return value ^ (value >> np.uint64(29))
+
+
+@_compiled
+def name_table(offsets, data, size):  # type: ignore[no-untyped-def]
+    """A hash table of so many places (a power of two, more than twice the names) that holds the number of each name."""
+    table = np.full(size, -1, np.int64)
+    mask = np.uint64(size - 1)
+    for i in range(offsets.size - 1):
+        at = _hash(data, offsets[i], offsets[i + 1]) & mask
+        while table[at] >= 0:
+            at = (at + np.uint64(1)) & mask
+        table[at] = i
+    return table
+
+
+@_compiled
+def names_to_codes(offsets, data, table, name_offsets, names):  # type: ignore[no-untyped-def]
+    """For each text the number of the name it is, or -1."""
+    out = np.empty(offsets.size - 1, np.int32)
+    mask = np.uint64(table.size - 1)
+    for i in range(out.size):
+        start, end = offsets[i], offsets[i + 1]
+        at = _hash(data, start, end) & mask
+        found = -1
+        while table[at] >= 0:
+            name = table[at]
+            begin = name_offsets[name]
+            if name_offsets[name + 1] - begin == end - start:
+                same = True
+                for k in range(end - start):
+                    if data[start + k] != names[begin + k]:
+                        same = False
+                        break
+                if same:
+                    found = name
+                    break
+            at = (at + np.uint64(1)) & mask
+        out[i] = found
+    return out
+
+
+@_compiled
 def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
     """The order that sorts rows by code and keeps their order otherwise, and where each code's rows begin."""
     starts = np.zeros(groups + 1, np.int64)

@@ -15,6 +15,7 @@ from eventcube.engine.kernels import Bools, Ints
 class Rows:
     """Events in order of time, one entry each: time, place in the stream, and which stacks they are in.
 
+    `pos` is the place in the stream (or partition) for count windows; for others only its order means something.
     `rank` is the order in time, equal where neither of two events is before the other; `done` says that the matches
     of an event were reported, `ahead` that another run reports them.
     `member[s, i]` puts event i into the stack of slot s. `payload` has the columns the query needs.

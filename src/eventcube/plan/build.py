@@ -26,6 +26,7 @@ from eventcube.plan.physical import (
     Absent,
     Bind,
     Compare,
+    Fence,
     Filter,
     Limit,
     Nested,
@@ -82,6 +83,18 @@ class _Progress:
     optional: frozenset[int]
     inside: frozenset[int]
     pending: tuple[Predicate | Test, ...]
+
+
+def _fence(bind: Bind, reject: Reject) -> Fence | None:
+    """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
+    match reject.program:
+        case (Bind(key=None, compare=(), distinct=(), filters=(), fences=()) as inner,) if not reject.guard:
+            lower, upper = reject.lower, reject.upper
+            if lower == Limit(Term.AFTER_LAST, (bind.slot,)) and bind.slot not in upper.slots:
+                return Fence(inner.slot, upper, new_is_earlier=True)
+            if upper == Limit(Term.BEFORE_FIRST, (bind.slot,)) and bind.slot not in lower.slots:
+                return Fence(inner.slot, lower, new_is_earlier=False)
+    return None
 
 
 class _Builder:
@@ -211,7 +224,15 @@ class _Builder:
             else:
                 steps.append(Filter(tuple(predicates)))
         at = replace(at, pending=tuple(p for p in at.pending if p not in ready))
-        steps += [self._reject(p, at) for p in ready if isinstance(p, Test)]
+        for test in ready:
+            if isinstance(test, Test):
+                reject = self._reject(test, at)
+                last = steps[-1] if steps else None
+                fence = _fence(last, reject) if isinstance(last, Bind) else None
+                if isinstance(last, Bind) and fence is not None:
+                    steps[-1] = replace(last, fences=(*last.fences, fence))
+                else:
+                    steps.append(reject)
         return steps, at
 
     def _ready(self, test: Predicate | Test, at: _Progress) -> bool:

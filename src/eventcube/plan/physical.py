@@ -53,11 +53,20 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
+class Fence:
+    """No event of `slot` may lie between the new event and `limit`: a negation that narrows the range of candidates."""
+
+    slot: int
+    limit: Limit
+    new_is_earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """Extend every partial match by one event for `slot`: the join step.
 
     Candidates lie from `lower` to before `upper`; they are looked up by `key` if there is one, must meet `compare`,
-    differ from the events of `distinct`, and then pass `filters`.
+    differ from the events of `distinct`, and then pass `filters`. No event lies between them and a fence.
     """
 
     slot: int
@@ -68,6 +77,7 @@ class Bind:
     compare: tuple[Compare, ...] = ()
     distinct: tuple[int, ...] = ()
     filters: tuple[Predicate, ...] = ()
+    fences: tuple[Fence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

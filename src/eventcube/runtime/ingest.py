@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.columns import codes_of, to_column, to_microseconds
+from eventcube.engine.columns import to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
 from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.types import TypeNames
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
 from eventcube.schema import HALO, EventSchema, Kind, kind_of
@@ -31,7 +32,8 @@ class Ingest:
     later is late.
     """
 
-    def __init__(self, schema: EventSchema, lateness: int, counters: Counters) -> None:
+    def __init__(self, schema: EventSchema, names: Iterable[str], lateness: int, counters: Counters) -> None:
+        self.names = TypeNames(names)
         self.schema, self.lateness, self.counters = schema, lateness, counters
         self.watermark = _BEGINNING
         self.latest = _BEGINNING
@@ -109,18 +111,23 @@ class Ingest:
         return table.take(pa.array(order)), ts[order]
 
     def _released(self, table: pa.Table, ts: Ints) -> Released:
-        fresh = np.ones(len(ts), np.bool_)
-        if len(ts):
-            fresh[1:] = ts[1:] != ts[:-1]
-            for key in order_keys(table, self.schema) if self.schema.order_by else ():
-                fresh[1:] |= key[1:] != key[:-1]
-        rank = self.rank + np.cumsum(fresh)
-        self.rank += int(fresh.sum())
-        types, names = None, ()
+        types = None
         if self.schema.type is not None:
-            types, names = type_codes(table.column(self.schema.type))
+            types = self.names.codes(table.column(self.schema.type))
         halo = np.asarray(table.column(HALO)) if HALO in table.column_names else None
-        return Released(table, ts, rank, types, names, halo)
+        return Released(table, ts, self._ranks(table, ts), types, self.names.names, halo)
+
+    def _ranks(self, table: pa.Table, ts: Ints) -> Ints:
+        """Numbers that order the events as they are ordered in time, equal for those that are not."""
+        if not self.schema.order_by:
+            return ts
+        fresh = np.ones(len(ts), np.bool_)
+        fresh[1:] = ts[1:] != ts[:-1]
+        for key in order_keys(table, self.schema):
+            fresh[1:] |= key[1:] != key[:-1]
+        ranks = self.rank + np.cumsum(fresh)
+        self.rank += int(fresh.sum())
+        return ranks
 
     def aside_table(self) -> pa.Table:
         """The rows set aside so far, with the reason in an extra column."""
@@ -166,8 +173,8 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
         column = pa.chunked_array([pa.nulls(len(column), pa.int64())])
     read = to_column(column)
     assert read.values.dtype == np.int64
-    extreme = np.abs(read.values) >= 2**62 if len(read.values) else np.zeros(0, np.bool_)
-    if extreme.any():
+    if len(read.values) and (read.values.max() >= 2**62 or read.values.min() <= -(2**62)):
+        extreme = np.abs(read.values) >= 2**62
         valid = ~extreme if read.valid is None else read.valid & ~extreme
         return np.where(valid, read.values, 0), valid
     return read.values, read.valid
@@ -199,16 +206,6 @@ def _parse_one(text: str | None) -> int | None:
     return None
 
 
-def type_codes(column: pa.ChunkedArray) -> tuple[Ints, tuple[str, ...]]:
-    """The types as codes, and the names the codes stand for."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    encoded = encoded.unify_dictionaries()
-    if not encoded.num_chunks:
-        return np.zeros(0, np.int64), ()
-    codes = np.concatenate([np.asarray(c.indices) for c in encoded.chunks])
-    return codes, tuple(encoded.chunk(0).dictionary.to_pylist())
-
-
 def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns of the schema, in their order."""
     if table.schema.equals(schema):
@@ -220,12 +217,3 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306") from None
-
-
-def slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """The table in pieces."""
-    for at in range(0, table.num_rows, rows):
-        yield table.slice(at, rows)
-
-
-__all__ = ["REASON", "Ingest", "check_columns", "codes_of", "order_keys", "read_times", "slices", "type_codes"]

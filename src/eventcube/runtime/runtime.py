@@ -76,12 +76,13 @@ class Runtime:
 
     def _start(self, columns: pa.Schema) -> Ingest:
         schema = self.options.schema(columns)
-        self._ingest = Ingest(schema, self.options.lateness, self._counters)
+        if not self.single:
+            check_together(self.queries)
         for name, query in self.queries.items():
             plan = build(bind(query, schema, self.concepts))
             self._engines[name] = Engine(plan, self.options.strategy, self.options.limit)
-        if not self.single:
-            check_together(self.queries)
+        types = {t for e in self._engines.values() for s in e.logical.slots for t in s.types or ()}
+        self._ingest = Ingest(schema, types, self.options.lateness, self._counters)
         return self._ingest
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ def start_session(
     master: str = "local[*]", settings: Mapping[str, str] | None = None, *, name: str = "eventcube"
 ) -> SparkSession:
     """A session on `master` (the running one, if there is one), with the given settings over eventcube's own."""
+    # Spark says each failed query a second time, as JSON; what went wrong is in the exception already.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     local = master.startswith("local")
     if local:
         ensure_java()
