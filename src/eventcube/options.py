@@ -51,9 +51,7 @@ def options(
         )
     if limit is not None and limit < 1:
         raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
-    return Options(
-        time, type, names(partition_by), names(order_by), microseconds(lateness), time_unit, strategy, limit
-    )
+    return Options(time, type, names(partition_by), names(order_by), microseconds(lateness), time_unit, strategy, limit)
 
 
 _UNIT = {

@@ -98,7 +98,8 @@ class Groups:
             if self.keys:
                 return pa.RecordBatch.from_pylist([], schema=schema)
             empty = {
-                f.name: 0 if a.function == "COUNT" else None for f, a in zip(schema, self.logical.query.agg, strict=True)
+                f.name: 0 if a.function == "COUNT" else None
+                for f, a in zip(schema, self.logical.query.agg, strict=True)
             }
             return pa.RecordBatch.from_pylist([empty], schema=schema)
         columns = [partial.column(k) for k in self.keys]
@@ -130,8 +131,10 @@ def _summable(array: pa.Array, function: str) -> pa.Array:
     if pa.types.is_duration(array.type) and function == "SUM":
         return array.cast(pa.int64())
     if pa.types.is_decimal(array.type) or pa.types.is_integer(array.type):
-        return array if function in ("MIN", "MAX") else array.cast(
-            pa.float64() if pa.types.is_decimal(array.type) else pa.int64(), safe=False
+        return (
+            array
+            if function in ("MIN", "MAX")
+            else array.cast(pa.float64() if pa.types.is_decimal(array.type) else pa.int64(), safe=False)
         )
     return array
 

@@ -15,16 +15,17 @@ from eventcube.engine.execute import Execution
 from eventcube.engine.expressions import holds, texts_of, valid_mask
 from eventcube.engine.kernels import Bools, Ints, group
 from eventcube.engine.limit import Earliest
+from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.store import Store
-from eventcube.engine.table import Table
+from eventcube.engine.table import Table, joined
 from eventcube.engine.views.strategy import strategy
 from eventcube.language.syntax import CountWindow
 from eventcube.plan.logical import PredicateClass, regions
 from eventcube.plan.physical import PhysicalQuery, State
 
-OUTPUT_ROWS = 1 << 15
+OUTPUT_ROWS = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Engine:
     """Finds the matches of one query. Give it released events in order; it keeps what a window can still need."""
 
     def __init__(self, plan: PhysicalQuery, strategy_name: str = "auto", limit: int | None = None) -> None:
+        keep_freed_memory()
         self.plan, self.logical = plan, plan.logical
         self.counters = Counters()
         self.strategy = strategy(strategy_name)
@@ -77,6 +79,7 @@ class Engine:
         alone = len(logical.positive) == 1
         self._tied = [s.index for s in logical.slots if not (alone and s in logical.positive)]
         self.rows: Rows | None = None
+        self.sequence = 0
         self.position = 0
         self.positions: pa.Table | None = None
 
@@ -95,21 +98,23 @@ class Engine:
 
     def _rows(self, released: Released) -> Rows:
         """The events that some component can use."""
-        positions = self._positions(released) if self.by_count else released.ts
+        positions = self._positions(released) if self.by_count else None
         relevant = self._relevant(released)
         table = released.table.select(self.logical.columns)
         ts, rank, types, halo = released.ts, released.rank, released.types, released.halo
-        halo = np.zeros(len(ts), np.int8) if halo is None else halo
         if not relevant.all():
             index = np.flatnonzero(relevant)
             table = table.take(pa.array(index))
-            ts, rank, positions, halo = ts[index], rank[index], positions[index], halo[index]
+            ts, rank = ts[index], (ts if rank is ts else rank)[index]
+            positions = None if positions is None else positions[index]
             types = None if types is None else types[index]
+            halo = None if halo is None else halo[index]
         member = self._members(table, types, released.type_names)
-        if not self.by_count:
-            positions = np.arange(self.position, self.position + len(ts), dtype=np.int64)
-            self.position += len(ts)
-        rows = Rows(ts, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
+        sequence = np.arange(self.sequence, self.sequence + len(ts), dtype=np.int64)
+        self.sequence += len(ts)
+        halo = np.zeros(len(ts), np.int8) if halo is None else halo
+        positions = sequence if positions is None else positions
+        rows = Rows(ts, sequence, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
         for name in self.logical.key:
             # Nothing equals null, except that a lone event need not equal anything to match.
             member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
@@ -121,6 +126,8 @@ class Engine:
         if released.types is None:
             return np.ones(len(released), np.bool_)
         wanted = frozenset().union(*(s.types or () for s in self.logical.slots))
+        if wanted.issuperset(released.type_names):
+            return released.types >= 0
         return _members_of(wanted, released.type_names)[released.types]
 
     def _members(self, table: pa.Table, types: Ints | None, names: tuple[str, ...]) -> np.ndarray:  # type: ignore[type-arg]
@@ -146,7 +153,11 @@ class Engine:
             return own
         keys = [f"k{i}" for i in range(len(self.logical.schema.partition_by))]
         fresh = released.table.select(self.logical.schema.partition_by).rename_columns(keys)
-        known = self.positions if self.positions is not None else fresh.slice(0, 0).append_column("n", pa.array([], pa.int64()))
+        known = (
+            self.positions
+            if self.positions is not None
+            else fresh.slice(0, 0).append_column("n", pa.array([], pa.int64()))
+        )
         joint = pa.concat_tables([known.select(keys), fresh])
         codes, groups = codes_of([joint.column(k) for k in keys], nulls_match=True)
         order, starts = group(codes, groups)
@@ -218,9 +229,12 @@ class Engine:
             store.set_states(state)
         execution = Execution(self.logical, store, self.strategy, self.counters)
         output = Output(self.plan, execution)
-        program, start = self.plan.program, Table(1, {})
+        program, start = self.plan.program, Table.single()
         if self.groups is not None:
-            if all(a.function == "COUNT" and a.argument is None for a in self.logical.query.agg) and not self.groups.keys:
+            if (
+                all(a.function == "COUNT" and a.argument is None for a in self.logical.query.agg)
+                and not self.groups.keys
+            ):
                 found = execution.count(program, start)
                 self.counters.matches += found
                 self.groups.add_count(found)
@@ -254,22 +268,12 @@ def _members_of(types: frozenset[str], names: tuple[str, ...]) -> Bools:
 
 
 def coalesced(tables: Iterator[Table]) -> Iterator[Table]:
-    """The same rows in tables that are not small."""
+    """The same rows in tables that are not small, but for the last."""
     waiting: list[Table] = []
-    size = 0
     for table in tables:
         waiting.append(table)
-        size += len(table)
-        if size >= OUTPUT_ROWS:
+        if sum(map(len, waiting)) >= OUTPUT_ROWS:
             yield joined(waiting)
-            waiting, size = [], 0
+            waiting = []
     if waiting:
         yield joined(waiting)
-
-
-def joined(tables: list[Table]) -> Table:
-    """Tables of the same slots one after the other."""
-    if len(tables) == 1:
-        return tables[0]
-    slots = tables[0].rows
-    return Table(sum(len(t) for t in tables), {s: np.concatenate([t.rows[s] for t in tables]) for s in slots})

@@ -17,7 +17,7 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
 from eventcube.engine.kernels import OPERATORS, Bools, Floats, Ints, count, exists, expand, seek
 from eventcube.engine.store import Store
-from eventcube.engine.table import Table
+from eventcube.engine.table import END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Strategy
 from eventcube.language.syntax import Attribute, Value
 from eventcube.plan.logical import LogicalQuery, Predicate
@@ -65,6 +65,7 @@ class Execution:
     def __init__(self, logical: LogicalQuery, store: Store, strategy: Strategy, counters: Counters) -> None:
         self.logical, self.store, self.strategy, self.counters = logical, store, strategy, counters
         self._slot_of = {s.name: s.index for s in logical.slots}
+        self._scratch = np.empty((4, CHUNK), np.int64)
         self._keyed: dict[int, tuple[Ints, Ints, Ints]] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
@@ -82,13 +83,13 @@ class Execution:
         found = np.zeros(len(table), np.bool_)
         last = program[-1] if program else None
         direct = isinstance(last, Bind) and not last.filters
-        marked = table.mark(origin=np.arange(len(table)))
+        marked = table.with_columns({ORIGIN: np.arange(len(table))})
         for out in self.run(program[:-1] if direct else program, marked):
             if direct:
                 assert isinstance(last, Bind)
-                found[out.marks["origin"][self._any_candidate(last, out)]] = True
+                found[out[ORIGIN][self._any_candidate(last, out)]] = True
             else:
-                found[out.marks["origin"]] = True
+                found[out[ORIGIN]] = True
                 self.counters.inner_computed += len(out)
         return found
 
@@ -144,9 +145,9 @@ class Execution:
             case Term.WINDOW_END:
                 return store.window_ends[table.first(slots, optional=limit.optional)]
             case Term.REGION_START:
-                return table.marks["start"]
+                return table[START]
             case Term.REGION_END:
-                return table.marks["end"]
+                return table[END]
             case _:
                 assert_never(limit.term)
 
@@ -156,15 +157,13 @@ class Execution:
         candidates = self._candidates(bind, table)
         at, offset = 0, 0
         while at < len(table):
-            parent, rows, at, offset, looked = expand(
-                candidates.lo, candidates.hi, candidates.stack, candidates.tests, at, offset, CHUNK
+            data, at, offset, looked = expand(
+                candidates.lo, candidates.hi, candidates.stack, table.data, candidates.tests, at, offset, self._scratch
             )
             self.counters.candidates += looked
-            if len(rows):
-                out = table.take(parent).bind(bind.slot, rows)
-                out = self._filter(bind.filters, out) if bind.filters else out
-                if len(out):
-                    yield out
+            out = self._filter(bind.filters, Table((*table.columns, bind.slot), data))
+            if len(out):
+                yield out
 
     def _any_candidate(self, bind: Bind, table: Table) -> Bools:
         candidates = self._candidates(bind, table)
@@ -228,9 +227,7 @@ class Execution:
         return self._keyed[id(bind)]
 
     def _tests(self, bind: Bind, table: Table, rows: Ints) -> _Tests:
-        ints: list[tuple[Ints, Ints, int]] = [
-            (rows, table.rows[other], OPERATORS["!="]) for other in bind.distinct
-        ]
+        ints: list[tuple[Ints, Ints, int]] = [(rows, table[other], OPERATORS["!="]) for other in bind.distinct]
         floats: list[tuple[Floats, Floats, int]] = []
         for compare in bind.compare:
             new, bound = self._new(compare.new, rows), self._bound(compare.bound, table)
@@ -260,7 +257,7 @@ class Execution:
         return evaluate(value, len(table), lambda a: self._attribute(a, table), self.store.columns.code)
 
     def _attribute(self, attribute: Attribute, table: Table) -> Column:
-        return self.store.columns[attribute.name].take(table.rows[self._slot_of[attribute.var]])
+        return self.store.columns[attribute.name].take(table[self._slot_of[attribute.var]])
 
     # Filtering.
 
@@ -269,8 +266,7 @@ class Execution:
             held = holds(
                 predicate.qual, len(table), lambda a: self._attribute(a, table), self.store.columns.code
             ) | ~self._applies(predicate, table)
-            if not held.all():
-                table = table.take(np.flatnonzero(held))
+            table = table.where(held)
             if not len(table):
                 break
         return table
@@ -280,19 +276,20 @@ class Execution:
         applies = np.ones(len(table), np.bool_)
         for slot in predicate.slots:
             if self.logical.slots[slot].alternatives:
-                applies &= table.rows[slot] >= 0
+                applies &= table[slot] >= 0
         if predicate.guard is not None:
             applies &= table.last(sorted(self.logical.alternatives[predicate.guard])) >= 0
         return applies
 
     def _reject(self, reject: Reject, table: Table) -> Table:
         asked = np.arange(len(table))
-        inner = table.only(reject.outer)
+        inner = table
         if reject.guard:
             asked = np.flatnonzero(table.last(reject.guard) >= 0)
             inner = inner.take(asked)
+        # The limits may be those of the interval around, which the part's own then take the place of.
         start, end = self.limit(reject.lower, inner), self.limit(reject.upper, inner)
-        inner = Table(len(inner), inner.rows, {"start": start, "end": end})
+        inner = inner.only(reject.outer).with_columns({START: start, END: end})
         some = start < end
         if not some.all():
             asked, inner = asked[some], inner.take(np.flatnonzero(some))
@@ -303,7 +300,7 @@ class Execution:
             return table
         kept = np.ones(len(table), np.bool_)
         kept[asked[found]] = False
-        return table.take(np.flatnonzero(kept))
+        return table.where(kept)
 
 
 def _stacked(tests: list, dtype: type) -> tuple:  # type: ignore[type-arg]

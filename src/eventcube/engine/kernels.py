@@ -19,6 +19,9 @@ Bools = npt.NDArray[np.bool_]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+# So many candidates are looked at in one go.
+BLOCK = 1 << 13
+
 LT, LE, GT, GE, EQ, NE = range(6)
 OPERATORS = {"<": LT, "<=": LE, ">": GT, ">=": GE, "=": EQ, "!=": NE}
 
@@ -89,51 +92,104 @@ def seek(keys: Ints, wanted: Ints) -> Ints:
 
 
 @_compiled
-def expand(lo, hi, stack, tests, start, offset, capacity):  # type: ignore[no-untyped-def]
-    """Pairs (row of the table, event) with the event in stack[lo:hi] of that row and all tests met.
+def links(keys: Ints, size: int) -> Ints:
+    """What `seek` gives for 0, 1, …, size."""
+    out = np.empty(size + 1, np.int64)
+    at = 0
+    for i in range(keys.size):
+        for row in range(at, keys[i] + 1):
+            out[row] = i
+        at = keys[i] + 1
+    for row in range(at, size + 1):
+        out[row] = keys.size
+    return out
 
-    Begins at row `start`, candidate `offset`; stops when `capacity` pairs are found or all is done. Gives the pairs,
-    where to go on, and how many candidates were looked at.
+
+@_compiled
+def _fill(lo, hi, start, offset, parent, place, at, marks, bases):  # type: ignore[no-untyped-def]
+    """Write the next candidates, at most as many as `marks` has room for, as (row of the table, place in the stack).
+
+    No branch depends on how many candidates a row has: that cannot be guessed, and guessing wrong is what costs.
+    """
+    room = marks.size - 1
+    total = 0
+    i = start
+    skip = offset
+    while i < lo.size and i - start < bases.size:
+        width = hi[i] - lo[i] - skip
+        if total + width > room:
+            break
+        total += width
+        skip = 0
+        i += 1
+    rows = i - start
+    rest = 0
+    if i < lo.size and rows < bases.size:
+        rest = room - total
+        total = room
+        rows += 1
+    marks[: total + 1] = 0
+    k = 0
+    skip = offset
+    for r in range(rows):
+        bases[r] = lo[start + r] + skip - k
+        marks[min(k, total)] += 1
+        k += hi[start + r] - lo[start + r] - skip
+        skip = 0
+    r = -1
+    for k in range(total):
+        r += marks[k]
+        parent[at + k] = start + r
+        place[at + k] = bases[r] + k
+    return total, i, (offset if i == start else 0) + rest
+
+
+@_compiled
+def _narrow(new, bound, op, parent, place, start, end):  # type: ignore[no-untyped-def]
+    """Keep, from start to end, the pairs for which `new op bound` holds; NaN never does. Gives the new end."""
+    less = op == LT or op == LE or op == NE
+    same = op == LE or op == GE or op == EQ
+    more = op == GT or op == GE or op == NE
+    kept = start
+    for k in range(start, end):
+        i, j = parent[k], place[k]
+        x, y = new[j], bound[i]
+        parent[kept] = i
+        place[kept] = j
+        kept += (less & (x < y)) | (same & (x == y)) | (more & (x > y))
+    return kept
+
+
+@_compiled
+def expand(lo, hi, stack, table, tests, start, offset, scratch):  # type: ignore[no-untyped-def]
+    """The table's rows extended by the events of stack[lo:hi] that meet all tests: the columns, then the event.
+
+    Begins at row `start`, candidate `offset`; stops when the scratch space is full or all is done. Gives the new
+    columns, where to go on, and how many candidates were looked at.
     """
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
-    free = int_ops.size == 0 and float_ops.size == 0
-    total = 0
-    for i in range(start, lo.size):
-        total += max(hi[i] - lo[i], 0)
-        if total - offset > capacity:
-            break
-    room = min(capacity, max(total - offset, 0))
-    parent = np.empty(room, np.int64)
-    row = np.empty(room, np.int64)
+    parent, place = scratch[0], scratch[1]
+    marks, bases = scratch[2][: BLOCK + 1], scratch[3][:BLOCK]
+    capacity = parent.size
     found = 0
     looked = 0
-    i = start
-    while i < lo.size:
-        j = lo[i] + offset
-        end = hi[i]
-        if free:
-            end = min(end, j + capacity - found)
-            looked += max(end - j, 0)
-            while j < end:
-                parent[found] = i
-                row[found] = stack[j]
-                found += 1
-                j += 1
-        else:
-            while j < end and found < capacity:
-                looked += 1
-                if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
-                    if found == room:
-                        break
-                    parent[found] = i
-                    row[found] = stack[j]
-                    found += 1
-                j += 1
-        if j < hi[i]:
-            return parent[:found], row[:found], i, j - lo[i], looked
-        offset = 0
-        i += 1
-    return parent[:found], row[:found], i, 0, looked
+    while start < lo.size and found + BLOCK <= capacity:
+        filled, start, offset = _fill(lo, hi, start, offset, parent, place, found, marks, bases)
+        looked += filled
+        end = found + filled
+        for c in range(int_ops.size):
+            end = _narrow(ints_new[c], ints_bound[c], int_ops[c], parent, place, found, end)
+        for c in range(float_ops.size):
+            end = _narrow(floats_new[c], floats_bound[c], float_ops[c], parent, place, found, end)
+        found = end
+    columns = table.shape[0]
+    out = np.empty((columns + 1, found), np.int64)
+    for c in range(columns):
+        for k in range(found):
+            out[c, k] = table[c, parent[k]]
+    for k in range(found):
+        out[columns, k] = stack[place[k]]
+    return out, start, offset, looked
 
 
 @_compiled
@@ -193,49 +249,80 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
 
 
 @_compiled
-def _hash(data, start, end):  # type: ignore[no-untyped-def]
-    value = np.uint64(1469598103934665603)
-    for i in range(start, end):
-        value = (value ^ np.uint64(data[i])) * np.uint64(1099511628211)
-    return value ^ (value >> np.uint64(29))
+def _word(data, start, end):  # type: ignore[no-untyped-def]
+    word = np.uint64(0)
+    for k in range(end - start):
+        word |= np.uint64(data[start + k]) << np.uint64(8 * k)
+    return word
 
 
 @_compiled
-def name_table(offsets, data, size):  # type: ignore[no-untyped-def]
-    """A hash table of so many places (a power of two, more than twice the names) that holds the number of each name."""
-    table = np.full(size, -1, np.int64)
-    mask = np.uint64(size - 1)
-    for i in range(offsets.size - 1):
-        at = _hash(data, offsets[i], offsets[i + 1]) & mask
-        while table[at] >= 0:
-            at = (at + np.uint64(1)) & mask
-        table[at] = i
-    return table
+def _place(first, last, length, factor, shift):  # type: ignore[no-untyped-def]
+    mixed = (first ^ (last * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(length)) * factor
+    return np.int64(mixed >> shift)
 
 
 @_compiled
-def names_to_codes(offsets, data, table, name_offsets, names):  # type: ignore[no-untyped-def]
-    """For each text the number of the name it is, or -1."""
+def name_table(firsts, lasts, lengths, bits):  # type: ignore[no-untyped-def]
+    """A place for each name in a table of 2**bits, such that no two share one: the numbers and the factor to hash with.
+
+    A name is told by its first and last eight bytes and its length. The factor is 0 if none was found.
+    """
+    shift = np.uint64(64 - bits)
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    for _ in range(1000):
+        table = np.full(1 << bits, -1, np.int64)
+        clash = False
+        for i in range(lengths.size):
+            at = _place(firsts[i], lasts[i], lengths[i], factor, shift)
+            if table[at] >= 0:
+                clash = True
+                break
+            table[at] = i
+        if not clash:
+            return table, factor
+        factor = (factor * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)) | np.uint64(1)
+    return np.full(1 << bits, -1, np.int64), np.uint64(0)
+
+
+@_compiled
+def ends_of(offsets, data):  # type: ignore[no-untyped-def]
+    """The first and the last eight bytes of each text, and its length."""
+    size = offsets.size - 1
+    firsts, lasts = np.empty(size, np.uint64), np.empty(size, np.uint64)
+    lengths = np.empty(size, np.int64)
+    for i in range(size):
+        start, end = offsets[i], offsets[i + 1]
+        firsts[i] = _word(data, start, min(end, start + 8))
+        lasts[i] = _word(data, max(start, end - 8), end)
+        lengths[i] = end - start
+    return firsts, lasts, lengths
+
+
+@_compiled
+def names_to_codes(offsets, data, words, table, factor, bits, firsts, lasts, lengths):  # type: ignore[no-untyped-def]
+    """For each text the number of the name with the same ends and length, or -1. `words[i]` are the bytes from i on.
+
+    No branch depends on what a short text is: types come in no order that could be guessed.
+    """
     out = np.empty(offsets.size - 1, np.int32)
-    mask = np.uint64(table.size - 1)
+    shift = np.uint64(64 - bits)
     for i in range(out.size):
         start, end = offsets[i], offsets[i + 1]
-        at = _hash(data, start, end) & mask
-        found = -1
-        while table[at] >= 0:
-            name = table[at]
-            begin = name_offsets[name]
-            if name_offsets[name + 1] - begin == end - start:
-                same = True
-                for k in range(end - start):
-                    if data[start + k] != names[begin + k]:
-                        same = False
-                        break
-                if same:
-                    found = name
-                    break
-            at = (at + np.uint64(1)) & mask
-        out[i] = found
+        length = end - start
+        if length > 8:
+            first, last = words[start], words[end - 8]
+        elif start + 8 <= data.size:
+            unused = np.uint64(8 * (8 - max(length, 1)))
+            first = ((words[start] << unused) >> unused) * np.uint64(length > 0)
+            last = first
+        else:
+            first = _word(data, start, end)
+            last = first
+        name = table[_place(first, last, length, factor, shift)]
+        at = max(name, 0)
+        same = (name >= 0) & (firsts[at] == first) & (lasts[at] == last) & (lengths[at] == length)
+        out[i] = name if same else -1
     return out
 
 

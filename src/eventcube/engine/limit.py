@@ -10,7 +10,7 @@ import pyarrow as pa
 from eventcube.engine.kernels import Ints
 from eventcube.engine.output import Output
 from eventcube.engine.store import Store
-from eventcube.engine.table import Table
+from eventcube.engine.table import Table, joined
 from eventcube.plan.physical import PhysicalQuery
 
 
@@ -35,10 +35,7 @@ class Earliest:
         slots = [s.index for s in self.plan.logical.positive]
         keys = self._sort_keys(table, store, output, slots)
         if self._best is not None:
-            table = Table(
-                len(self._best) + len(table),
-                {s: np.concatenate([self._best.rows[s], table.rows[s]]) for s in slots},
-            )
+            table = joined([self._best, table])
             keys = [np.concatenate(pair) for pair in zip(self._keys, keys, strict=True)]
         order = np.lexsort(keys[::-1])[: self.left]
         self._best, self._keys = table.take(order), [k[order] for k in keys]
@@ -46,10 +43,10 @@ class Earliest:
     def _sort_keys(self, table: Table, store: Store, output: Output, slots: list[int]) -> list[Ints]:
         rank, place = store.events.rank, store.order
         index = np.arange(store.size) if place is None else place
-        sequence = store.events.pos
+        sequence = store.events.seq
         keys = [rank[index[output.last(table)]], rank[index[output.first(table)]]]
         for slot in slots:
-            rows = table.rows[slot]
+            rows = table[slot]
             keys += [np.where(rows < 0, -1, rank[index[rows]]), np.where(rows < 0, -1, sequence[index[rows]])]
         return keys
 

@@ -28,7 +28,9 @@ class Output:
         self.schema = result_schema(plan.logical)
         own = self.logical.schema.columns.field(self.logical.schema.time).type
         # Microseconds say all there is to a time, unless it has nanoseconds or is text.
-        self._exact_time = own == self.logical.schema.time_type and not (pa.types.is_timestamp(own) and own.unit == "ns")
+        self._exact_time = own == self.logical.schema.time_type and not (
+            pa.types.is_timestamp(own) and own.unit == "ns"
+        )
 
     def batch(self, table: Table) -> pa.RecordBatch:
         """The matches as the query returns them, one row each."""
@@ -55,17 +57,19 @@ class Output:
             slot = self.logical.slot(value.var).index
             optional = slot in self.plan.optional
             if times is not None and not optional and value.name == self.logical.schema.time and self._exact_time:
-                return self._time(table, table.rows[slot], times)
-            return self._take(value.name, table.rows[slot], optional)
+                return self._time(table, table[slot], times)
+            return self._take(value.name, table[slot], optional)
         if isinstance(value, Literal):
-            return pa.array([value.value], value_type(value, self.logical)).take(pa.array(np.zeros(len(table), np.int64)))
+            return pa.array([value.value], value_type(value, self.logical)).take(
+                pa.array(np.zeros(len(table), np.int64))
+            )
         column = evaluate(value, len(table), self._look(table), self.store.columns.code)
         return to_array(column, value_type(value, self.logical))
 
     def _look(self, table: Table) -> Callable[[Attribute], Column]:
         def look(attribute: Attribute) -> Column:
             slot = self.logical.slot(attribute.var).index
-            rows = table.rows[slot]
+            rows = table[slot]
             column = self.store.columns[attribute.name].take(rows)
             if slot not in self.plan.optional:
                 return column
@@ -85,7 +89,7 @@ class Output:
     def _events(self, table: Table, name: str, field: pa.Field) -> pa.Array:
         slot = self.logical.slot(name).index
         optional = slot in self.plan.optional
-        rows = table.rows[slot]
+        rows = table[slot]
         arrays = [self._take(f.name, rows, optional) for f in field.type]
         mask = pa.array(rows < 0) if optional else None
         return pa.StructArray.from_arrays(arrays, fields=list(field.type), mask=mask)

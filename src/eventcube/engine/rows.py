@@ -15,13 +15,14 @@ from eventcube.engine.kernels import Bools, Ints
 class Rows:
     """Events in order of time, one entry each: time, place in the stream, and which stacks they are in.
 
-    `pos` is the place in the stream (or partition) for count windows; for others only its order means something.
+    `seq` numbers them as they come; `pos` is the place in the stream, or partition, that count windows go by.
     `rank` is the order in time, equal where neither of two events is before the other; `done` says that the matches
     of an event were reported, `ahead` that another run reports them.
     `member[s, i]` puts event i into the stack of slot s. `payload` has the columns the query needs.
     """
 
     ts: Ints
+    seq: Ints
     pos: Ints
     rank: Ints
     done: Bools
@@ -38,6 +39,7 @@ class Rows:
             return more
         return Rows(
             np.concatenate([self.ts, more.ts]),
+            np.concatenate([self.seq, more.seq]),
             np.concatenate([self.pos, more.pos]),
             np.concatenate([self.rank, more.rank]),
             np.concatenate([self.done, more.done]),
@@ -53,6 +55,7 @@ class Rows:
         rows = np.flatnonzero(kept)
         return Rows(
             self.ts[rows],
+            self.seq[rows],
             self.pos[rows],
             self.rank[rows],
             self.done[rows],

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, Texts, codes_of
-from eventcube.engine.kernels import Ints, group, seek, window_ends, window_starts
+from eventcube.engine.kernels import Ints, group, links, seek, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.physical import State
 
@@ -18,12 +18,20 @@ UNBOUNDED = 2**62
 class Stack:
     """The rows of one component's events, ascending (the papers' active instance stack)."""
 
-    def __init__(self, rows: Ints) -> None:
+    def __init__(self, rows: Ints, size: int) -> None:
         self.rows = rows
+        self._size = size
 
     def positions(self, rows: Ints) -> Ints:
         """For each row, the place of the first event in the stack that is not before it."""
-        return seek(self.rows, rows)
+        if len(rows) < self._size // 4:
+            return seek(self.rows, rows)
+        return self._links[rows]
+
+    @cached_property
+    def _links(self) -> Ints:
+        """The place for every row of the store: the papers' links, for all stacks that could ask."""
+        return links(self.rows, self._size)
 
 
 class Store:
@@ -97,10 +105,9 @@ class Store:
                 rows = rows[np.isin(self._state[rows], [s.value for s in states])]
             elif states is not None and State.DUE not in states:
                 rows = rows[:0]
-            self._stacks[slot, states] = Stack(rows)
+            self._stacks[slot, states] = Stack(rows, self.size)
         return self._stacks[slot, states]
 
     def set_states(self, states: Ints) -> None:
         """Say which events are done, due and future (in order of time); unless it is said, all are due."""
         self._state = self._sorted(states)
-

@@ -2,65 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
-from eventcube.engine.kernels import Ints
+from eventcube.engine.kernels import Bools, Ints
+
+# What travels along with partial matches beside their events.
+START, END, ORIGIN = -1, -2, -3
 
 
 class Table:
-    """Partial matches. `rows[slot]` are rows of the store, -1 where the slot is not taken.
+    """Partial matches. `table[slot]` are rows of the store, -1 where the slot is not taken.
 
-    `marks` are numbers that travel along: the interval of each negated part around, and where a row came from.
+    All columns lie in one array, so that a join copies them in one go. Inside a negated part there are also the
+    interval it is asked for (START, END) and which outer row asks (ORIGIN).
     """
 
-    __slots__ = ("marks", "rows", "size")
+    __slots__ = ("columns", "data")
 
-    def __init__(self, size: int, rows: Mapping[int, Ints], marks: Mapping[str, Ints] | None = None) -> None:
-        self.size = size
-        self.rows = rows
-        self.marks: Mapping[str, Ints] = marks or {}
+    def __init__(self, columns: tuple[int, ...], data: Ints) -> None:
+        self.columns = columns
+        self.data = data
+
+    @classmethod
+    def single(cls) -> Table:
+        """One partial match with nothing bound: where every program begins."""
+        return cls((), np.empty((0, 1), np.int64))
 
     def __len__(self) -> int:
-        return self.size
+        return int(self.data.shape[1])
+
+    def __getitem__(self, column: int) -> Ints:
+        return self.data[self.columns.index(column)]
 
     def take(self, index: Ints) -> Table:
         """Some of the partial matches, in the order of the index."""
-        return Table(
-            len(index), {s: r[index] for s, r in self.rows.items()}, {m: v[index] for m, v in self.marks.items()}
-        )
+        return Table(self.columns, self.data[:, index])
 
-    def bind(self, slot: int, rows: Ints) -> Table:
-        """The same partial matches with one more slot bound."""
-        return Table(self.size, {**self.rows, slot: rows}, self.marks)
+    def where(self, kept: Bools) -> Table:
+        """The partial matches that are kept."""
+        return self if kept.all() else self.take(np.flatnonzero(kept))
 
-    def mark(self, **marks: Ints) -> Table:
-        """The same partial matches with more marks."""
-        return Table(self.size, self.rows, {**self.marks, **marks})
+    def only(self, columns: Iterable[int]) -> Table:
+        """The same partial matches with some of the columns."""
+        kept = tuple(columns)
+        return Table(kept, self.data[[self.columns.index(c) for c in kept]])
 
-    def only(self, slots: Iterable[int]) -> Table:
-        """The same partial matches with some of the slots."""
-        return Table(self.size, {s: self.rows[s] for s in slots}, self.marks)
+    def with_columns(self, columns: dict[int, Ints]) -> Table:
+        """The same partial matches with more columns."""
+        kept = [i for i, c in enumerate(self.columns) if c not in columns]
+        names = (*(self.columns[i] for i in kept), *columns)
+        return Table(names, np.vstack([self.data[kept], *columns.values()]))
 
     def absent(self, slots: Iterable[int]) -> Table:
         """The same partial matches with some slots marked as not taken."""
-        nothing = np.full(self.size, -1, np.int64)
-        return Table(self.size, {**self.rows, **dict.fromkeys(slots, nothing)}, self.marks)
+        nothing = np.full(len(self), -1, np.int64)
+        return self.with_columns(dict.fromkeys(slots, nothing))
 
     def last(self, slots: Iterable[int]) -> Ints:
         """The latest row among the slots."""
-        first, *rest = (self.rows[s] for s in slots)
+        first, *rest = (self[s] for s in slots)
         for more in rest:
             first = np.maximum(first, more)
         return first
 
     def first(self, slots: Iterable[int], *, optional: bool) -> Ints:
         """The earliest row among the slots that are taken."""
-        arrays = [self.rows[s] for s in slots]
+        arrays = [self[s] for s in slots]
         if optional:
             arrays = [np.where(a < 0, np.iinfo(np.int64).max, a) for a in arrays]
         first, *rest = arrays
         for more in rest:
             first = np.minimum(first, more)
         return first
+
+
+def joined(tables: list[Table]) -> Table:
+    """Partial matches of the same slots one after the other."""
+    columns = tables[0].columns
+    parts = [t.data if t.columns == columns else t.only(columns).data for t in tables]
+    return Table(columns, parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))

@@ -6,8 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from eventcube.engine.kernels import Ints, name_table, names_to_codes
+from eventcube.engine.kernels import Ints, ends_of, name_table, names_to_codes
+
+# The first and the last eight bytes say all there is to a name of this length.
+_LONGEST = 16
 
 
 class TypeNames:
@@ -16,10 +20,12 @@ class TypeNames:
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(sorted(names))
         texts = [n.encode() for n in self.names]
-        self._offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
-        self._data = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
-        size = 1 << (2 * len(texts) + 1).bit_length()
-        self._table = name_table(self._offsets, self._data, size)
+        self._bits = max(4, (len(texts) ** 2).bit_length())
+        self._factor = 0
+        if texts and max(map(len, texts)) <= _LONGEST:
+            offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
+            self._ends = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
+            self._table, self._factor = name_table(*self._ends, self._bits)
 
     def codes(self, column: pa.ChunkedArray) -> Ints:
         """The code of each type in a column without nulls."""
@@ -30,10 +36,16 @@ class TypeNames:
         if pa.types.is_dictionary(chunk.type):
             known = self._chunk(chunk.dictionary) if len(chunk.dictionary) else np.zeros(0, np.int32)
             return known[chunk.indices.to_numpy(zero_copy_only=False)]
+        if not self._factor:
+            found = pc.index_in(chunk.cast(pa.string()), pa.array(self.names, pa.string()))
+            return np.asarray(found.fill_null(-1), np.int32)
         if not pa.types.is_string(chunk.type):
             chunk = chunk.cast(pa.large_string())
         width = np.int32 if pa.types.is_string(chunk.type) else np.int64
         _, offsets, data = chunk.buffers()
         ends = np.frombuffer(offsets, width)[chunk.offset : chunk.offset + len(chunk) + 1]
-        content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-        return np.asarray(names_to_codes(ends, content, self._table, self._offsets, self._data))
+        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        if len(content) < 8:
+            content = np.append(content, np.zeros(8, np.uint8))
+        words = np.ndarray(len(content) - 7, np.uint64, content.data, strides=(1,))
+        return np.asarray(names_to_codes(ends, content, words, self._table, self._factor, self._bits, *self._ends))

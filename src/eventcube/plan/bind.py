@@ -252,7 +252,10 @@ class _Binder:
         for item in self.query.group_by:
             if isinstance(item.value, Variable) and self.schema.type is None:
                 self._problem(
-                    "EC206", "events have no type to group by", item.span, "group by an attribute, or name a type column"
+                    "EC206",
+                    "events have no type to group by",
+                    item.span,
+                    "group by an attribute, or name a type column",
                 )
         for agg in self.query.agg:
             if agg.argument is not None and self._resolved(agg.argument, visible):

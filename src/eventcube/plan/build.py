@@ -257,7 +257,11 @@ class _Builder:
         compare: list[Compare] = []
         filters: list[Predicate] = []
         for predicate in predicates:
-            split = None if at.optional & predicate.slots or predicate.guard is not None else self._split(bind.slot, predicate)
+            split = (
+                None
+                if at.optional & predicate.slots or predicate.guard is not None
+                else self._split(bind.slot, predicate)
+            )
             if split is None:
                 filters.append(predicate)
             elif split.op == "=" and key is None and not self._float(split):

@@ -114,9 +114,7 @@ def _where(bind: Bind, plan: PhysicalQuery) -> str:
     parts += [f"where {_compare(c)}" for c in bind.compare]
     if bind.distinct:
         parts.append(f"not the event of {_names(bind.distinct, plan)}")
-    parts += [
-        f"no {plan.logical.slots[f.slot].name} between that and the {_limit(f.limit, plan)}" for f in bind.fences
-    ]
+    parts += [f"no {plan.logical.slots[f.slot].name} between that and the {_limit(f.limit, plan)}" for f in bind.fences]
     parts += [f"then where {print_qual(p.qual)}" for p in bind.filters]
     return ", " + ", ".join(parts)
 

@@ -19,7 +19,6 @@ class _Edge:
     qual: Qual
 
 
-
 def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Qual]]:
     """Columns whose equality over all components follows from the predicates, and the quals that then hold anyway.
 

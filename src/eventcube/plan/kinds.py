@@ -149,9 +149,7 @@ def check_qual(qual: Qual, kind_of: KindOf, report: Callable[[Diagnostic], None]
             return NotQual(check_qual(inner, kind_of, report), span)
 
 
-def _alike(
-    left: Value, right: Value, kind_of: KindOf, report: Callable[[Diagnostic], None]
-) -> tuple[Value, Value]:
+def _alike(left: Value, right: Value, kind_of: KindOf, report: Callable[[Diagnostic], None]) -> tuple[Value, Value]:
     first, second = value_kind(left, kind_of, report), value_kind(right, kind_of, report)
     if first is Kind.TIME and isinstance(right, Literal) and isinstance(right.value, str):
         return left, _as_time(right, report)
@@ -191,9 +189,7 @@ def _as_time(literal: Literal, report: Callable[[Diagnostic], None]) -> Value:
         moment = datetime.fromisoformat(str(literal.value))
     except ValueError:
         report(
-            Diagnostic(
-                "EC214", f"{literal.value!r} is not a time", literal.span, "write, say, '2024-01-31 12:00:00'"
-            )
+            Diagnostic("EC214", f"{literal.value!r} is not a time", literal.span, "write, say, '2024-01-31 12:00:00'")
         )
         return Literal(None, literal.span)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

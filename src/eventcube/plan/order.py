@@ -90,7 +90,9 @@ class Order:
                     previous = [p for p in parts[:i] if not isinstance(p, Negation)]
                     following = [p for p in parts[i + 1 :] if not isinstance(p, Negation)]
                     left = Limit(Term.AFTER_LAST, self.latest(slots_of(previous[-1])), True) if previous else lower
-                    right = Limit(Term.BEFORE_FIRST, self.earliest(slots_of(following[0])), True) if following else upper
+                    right = (
+                        Limit(Term.BEFORE_FIRST, self.earliest(slots_of(following[0])), True) if following else upper
+                    )
                     if isinstance(part, Negation):
                         self.tests.append(Test(part, left, right, ()))
                     else:

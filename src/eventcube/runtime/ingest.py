@@ -141,7 +141,9 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Ints]:
     for name in schema.order_by:
         column = table.column(name)
         if kind_of(column.type) is Kind.TEXT:
-            ranks = pc.rank(column.combine_chunks(), sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
+            ranks = pc.rank(
+                column.combine_chunks(), sort_keys="ascending", null_placement="at_start", tiebreaker="dense"
+            )
             keys.append(np.asarray(ranks).astype(np.int64))
             continue
         converted = to_column(column)
@@ -212,7 +214,9 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table
     missing = [n for n in schema.names if n not in table.schema.names]
     if missing:
-        raise InputError(f"a batch has no column {missing[0]!r}", code="EC306", hint="all batches have the same columns")
+        raise InputError(
+            f"a batch has no column {missing[0]!r}", code="EC306", hint="all batches have the same columns"
+        )
     try:
         return table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
