@@ -122,6 +122,10 @@ class OptionError(EventCubeError):
     code = "EC400"
 
 
+class EventCubeWarning(UserWarning):
+    """Something that works, but may not be what was meant."""
+
+
 def did_you_mean(name: str, known: Iterable[str], owner: str = "") -> str | None:
     """A hint that names the closest of the known names and lists them all."""
     names = sorted(set(known))

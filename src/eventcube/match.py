@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.errors import EventCubeWarning
+from eventcube.language.syntax import Component, Query
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.ingest import read_times
-from eventcube.runtime.runtime import Queries, Runtime
+from eventcube.runtime.runtime import Queries, Runtime, named
 
 BATCH_ROWS = 1 << 20
 
@@ -35,6 +37,7 @@ def match(
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
     same kind. On Spark nothing runs until the result is used.
     """
+    warn_unbounded(queries, stacklevel=2)
     settings: dict[str, Any] = {
         "time": time,
         "type": type,
@@ -52,6 +55,19 @@ def match(
     table = to_arrow(events)
     runtime = Runtime(queries, schema=table.schema, **settings)
     return from_arrow(pa.Table.from_batches(run(runtime, table), runtime.schema), events)
+
+
+def warn_unbounded(queries: Queries, stacklevel: int = 1) -> None:
+    """Warn of each query without WITHIN: where input ends that is allowed, but seldom meant."""
+    for name, query in named(queries).items():
+        if query.within is None and not isinstance(query.pattern, Component):
+            which = "the query" if isinstance(queries, str | Query) else f"query {name}"
+            warnings.warn(
+                f"{which} has no WITHIN, so every event can match with every other, however far apart: "
+                "this can be slow and find very much\nhint: add, say, WITHIN 10 minutes",
+                EventCubeWarning,
+                stacklevel=stacklevel + 1,
+            )
 
 
 def run(runtime: Runtime, table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,5 @@
+"""The command line: `eventcube run`, `check`, `explain`, `demo`, `bench`."""
+
+from eventcube.cli.command import main
+
+__all__ = ["main"]

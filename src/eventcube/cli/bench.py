@@ -1,0 +1,79 @@
+"""`eventcube bench`: the benchmarks, as `eventcube.bench` holds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from eventcube.errors import OptionError
+
+_OUT = click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out/bench"), show_default=True, help="Where results go."
+)
+
+
+@click.group(short_help="Measure eventcube against others on this machine.")
+def bench() -> None:
+    """Measure eventcube against DuckDB and Spark SQL on this machine.
+
+    \b
+    Example:
+      eventcube bench engine
+    """
+
+
+@bench.command(short_help="The engine against DuckDB, on one core.")
+@_OUT
+@click.option("--events", default=1_000_000, show_default=True, help="How many trades.")
+@click.option("--repetitions", default=7, show_default=True, help="How often each is timed; the median counts.")
+def engine(out: Path, events: int, repetitions: int) -> None:
+    """Time the five queries in one process on one core, beside DuckDB's best self-join; the matches must agree.
+
+    \b
+    Example:
+      eventcube bench engine --events 1000000
+    """
+    try:
+        from eventcube.bench.engine import bench_engine
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
+    bench_engine(out, events=events, repetitions=repetitions)
+
+
+@bench.command(short_help="ec.match on Spark against an identity function and Spark SQL.")
+@_OUT
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=Path("out/data"),
+    show_default=True,
+    help="Where trades are kept.",
+)
+@click.option("--events", default=20_000_000, show_default=True, help="How many trades.")
+@click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
+@click.option("--repetitions", default=3, show_default=True, help="How often each is timed; the median counts.")
+@click.option("--scaling", is_flag=True, help="Over sizes and numbers of keys, instead of the comparison.")
+def spark(out: Path, data: Path, events: int, master: str, repetitions: int, scaling: bool) -> None:
+    """Time the queries on Spark, keyed and unkeyed.
+
+    \b
+    Example:
+      eventcube bench spark --events 1000000
+    """
+    from eventcube.bench.spark import SIDES, bench_spark, comparison_cases, scaling_cases
+
+    cases = scaling_cases(events) if scaling else comparison_cases(events)
+    bench_spark(
+        out,
+        data,
+        cases,
+        name="spark-scaling" if scaling else "spark",
+        master=master,
+        repetitions=repetitions,
+        sides=("match",) if scaling else SIDES,
+    )
+
+
+def _not_installed(error: ModuleNotFoundError) -> OptionError:
+    return OptionError(f"{error.name} is not installed", code="EC423", hint="pip install 'eventcube[bench]'")

@@ -1,0 +1,65 @@
+"""The columns of events: from files, from a list as one would write it in SQL, or from what a query mentions."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from eventcube.cli.inputs import Inputs
+from eventcube.errors import InputError, did_you_mean
+from eventcube.language.syntax import Attribute, Query
+from eventcube.language.tree import children
+
+TYPES = {
+    **dict.fromkeys(("string", "text", "varchar"), pa.string()),
+    **dict.fromkeys(("int", "integer", "smallint", "tinyint"), pa.int32()),
+    **dict.fromkeys(("bigint", "long"), pa.int64()),
+    **dict.fromkeys(("double", "float", "real", "decimal"), pa.float64()),
+    **dict.fromkeys(("boolean", "bool"), pa.bool_()),
+    **dict.fromkeys(("timestamp", "timestamp_ntz", "datetime"), pa.timestamp("us")),
+    "date": pa.date32(),
+}
+_COLUMN = re.compile(r"\s*(`(?:[^`]|``)+`|[^\s,:`]+)\s*:?\s*([A-Za-z_]+)\s*(?:\([\d\s,]*\))?\s*(,|$)")
+
+
+def parse_columns(text: str) -> pa.Schema:
+    """Columns as written in SQL: `ts timestamp, kind string, price double`."""
+    fields, at = [], 0
+    while at < len(text):
+        found = _COLUMN.match(text, at)
+        if found is None:
+            raise InputError(
+                f"cannot read the columns from {text[at:].strip()!r} on",
+                code="EC326",
+                hint="write a name and a type for each: --columns 'ts timestamp, kind string, price double'",
+            )
+        name, type_ = found[1], found[2].lower()
+        if name.startswith("`"):
+            name = name[1:-1].replace("``", "`")
+        if type_ not in TYPES:
+            raise InputError(f"unknown column type {found[2]!r}", code="EC326", hint=did_you_mean(type_, TYPES))
+        fields.append(pa.field(name, TYPES[type_]))
+        at = found.end()
+    return pa.schema(fields)
+
+
+def input_columns(inputs: Inputs) -> pa.Schema:
+    """The columns of files, found without Spark: from Parquet's footer, or from the first rows of text."""
+    from eventcube.cli.arrow_input import open_dataset
+
+    return open_dataset(inputs).schema
+
+
+def mentioned_columns(query: Query, time: str, type_: str | None) -> pa.Schema:
+    """The columns that a query names; what is in them is not known, so any use of them is allowed."""
+    fields = {time: pa.timestamp("us")}
+    if type_ is not None:
+        fields[type_] = pa.string()
+    todo: list[object] = [query]
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, Attribute):
+            fields.setdefault(node.name, pa.null())
+        todo += children(node)
+    return pa.schema(list(fields.items()))

@@ -1,0 +1,49 @@
+"""`eventcube explain`: how a query would run."""
+
+from __future__ import annotations
+
+import click
+
+from eventcube.cli.columns import input_columns, mentioned_columns, parse_columns
+from eventcube.cli.inputs import FORMATS, find_inputs
+from eventcube.cli.query import read_query
+from eventcube.cli.settings import event_options, make_settings
+from eventcube.errors import OptionError
+from eventcube.plan import explain as plan_explain
+
+
+@click.command(short_help="Show how a query would run.")
+@click.argument("query")
+@click.argument("inputs", nargs=-1, metavar="[INPUT]...")
+@click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
+@click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
+@event_options
+def explain(
+    query: str,
+    inputs: tuple[str, ...],
+    columns: str | None,
+    input_format: str | None,
+    time: str,
+    type_: str | None,
+    partition_by: str | None,
+    order_by: str | None,
+    concepts: str | None,
+    time_unit: str,
+) -> None:
+    """Show the plan of QUERY (a file, or the text itself) over INPUT: keys, predicates, steps and the result's columns.
+
+    Without INPUT or --columns, columns are taken to be there as the query names them. Starts no Spark.
+
+    \b
+    Example:
+      eventcube explain 'PATTERN SEQ(Login a, !Logout b, Login c) WHERE a.user = c.user WITHIN 1 hour' --type kind
+    """
+    parsed = read_query(query)
+    if inputs and columns:
+        raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
+    if inputs:
+        found = input_columns(find_inputs(inputs, input_format))
+    else:
+        found = parse_columns(columns) if columns else mentioned_columns(parsed, time, type_)
+    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit)
+    click.echo(plan_explain.explain(parsed, found, **settings.for_match()))

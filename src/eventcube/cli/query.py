@@ -1,0 +1,31 @@
+"""Reads a query given on the command line: a file, or the text itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from eventcube.errors import InputError
+from eventcube.language.parse import parse
+from eventcube.language.syntax import Query
+
+_FILE_LIKE = re.compile(r"[^\s()]+\.\w+|[^\s()]*[/\\][^\s()]*")
+
+
+def read_query(text_or_path: str) -> Query:
+    """The query in a file if there is one of that name, else the text itself, parsed."""
+    if "\n" in text_or_path or not (_FILE_LIKE.fullmatch(text_or_path) or Path(text_or_path).is_file()):
+        return parse(text_or_path)
+    path = Path(text_or_path)
+    try:
+        return parse(path.read_text(encoding="utf-8-sig"), path.name)
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no query file {text_or_path}",
+            code="EC320",
+            hint="give the path of a file, or the query itself in quotes: 'PATTERN SEQ(A a, B b) WITHIN 10 minutes'",
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read {text_or_path}: {error.strerror}", code="EC321") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{text_or_path} is not text in UTF-8", code="EC321", hint="is it really a query?") from None

@@ -1,0 +1,102 @@
+"""Writes matches, as Arrow batches come, to one file or to standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pyarrow.types as pat
+
+
+def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format_: str, path: Path | None) -> int:
+    """Write all batches to the file, or to standard output, and give the number of rows.
+
+    A file appears only when it is whole; what was there before is replaced.
+    """
+    with _sink(path) as sink:
+        rows = 0
+        for batch in _written(batches, schema, format_, sink):
+            rows += batch.num_rows
+        return rows
+
+
+@contextmanager
+def _sink(path: Path | None) -> Iterator[BinaryIO]:
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            yield file  # type: ignore[misc]
+        except BaseException:
+            temporary.unlink()
+            raise
+    temporary.chmod(0o644)
+    temporary.replace(path)
+
+
+def _written(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, format_: str, sink: BinaryIO
+) -> Iterator[pa.RecordBatch]:
+    match format_:
+        case "parquet":
+            with pq.ParquetWriter(sink, schema) as parquet:
+                for batch in batches:
+                    parquet.write_batch(batch)
+                    yield batch
+        case "csv":
+            flat = flattened(pa.RecordBatch.from_pylist([], schema)).schema
+            with pa_csv.CSVWriter(sink, flat, write_options=pa_csv.WriteOptions(quoting_style="needed")) as csv:
+                for batch in batches:
+                    csv.write_batch(flattened(batch))
+                    yield batch
+        case _:
+            for batch in batches:
+                for row in batch.to_pylist():
+                    sink.write(json.dumps(row, default=_plain, ensure_ascii=False).encode() + b"\n")
+                yield batch
+
+
+def flattened(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch for CSV: an event's columns as `r.id`, `r.room`, …; lengths of time in seconds."""
+    columns, names = [], []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pat.is_struct(field.type):
+            # `flatten` keeps the nulls of the struct, which `field` would lose.
+            columns += column.flatten()
+            names += [f"{field.name}.{inner.name}" for inner in field.type]
+        else:
+            columns.append(column)
+            names.append(field.name)
+    return pa.RecordBatch.from_arrays([_csv_ready(c) for c in columns], names)
+
+
+def _csv_ready(column: pa.Array) -> pa.Array:
+    type_ = column.type
+    if pat.is_duration(type_):
+        return pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64()), 1e6)
+    if pat.is_nested(type_):
+        values = (v.as_py() for v in column)
+        return pa.array([None if v is None else json.dumps(v, default=_plain) for v in values], pa.string())
+    return column
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,187 @@
+"""`eventcube run`: ask a query of files of events."""
+
+from __future__ import annotations
+
+import shutil
+import time as clock
+from pathlib import Path
+from typing import Protocol
+
+import click
+import pyarrow as pa
+
+from eventcube.cli.in_process import InProcess
+from eventcube.cli.inputs import FORMATS, find_inputs, format_by_name
+from eventcube.cli.query import read_query
+from eventcube.cli.screen import show_matches
+from eventcube.cli.settings import event_options, make_settings
+from eventcube.cli.summary import Summary
+from eventcube.cli.survey import Survey, check_survey, note_untyped
+from eventcube.errors import OptionError
+from eventcube.schema import Kind, kind_of
+
+SHOWN_MATCHES = 20
+
+
+class Runner(Protocol):
+    """A query about to run somewhere. `columns` are those of the events, `schema` is that of the matches."""
+
+    columns: pa.Schema
+    schema: pa.Schema
+
+    def survey(self) -> Survey:
+        """What the input holds."""
+
+    def first(self, most: int) -> tuple[pa.Table, int]:
+        """The earliest matches, and how many there are."""
+
+    def write_file(self, path: Path | None, format_: str) -> int:
+        """Write all matches to one file, or to standard output; gives their number."""
+
+    def write_folder(self, path: Path, format_: str) -> int:
+        """Write all matches into a folder; gives their number."""
+
+    def write_set_aside(self, path: Path, format_: str) -> None:
+        """Write the rows that cannot be used, with the reason."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+@click.command(short_help="Ask a query of Parquet, CSV or JSON files.")
+@click.argument("query")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("--out", type=click.Path(), help="Where matches go: a file (.parquet, .csv, .jsonl), or else a folder.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([*FORMATS, "screen"]),
+    help="The format of the matches; by default as --out is called (a folder: parquet), and the screen without --out.",
+)
+@click.option(
+    "--input-format", type=click.Choice(list(FORMATS)), help="The format of the input, if its name does not say."
+)
+@event_options
+@click.option("--limit", type=click.IntRange(1), help="At most so many matches, the earliest.")
+@click.option("--strategy", default="auto", show_default=True, help="How nested parts are evaluated.")
+@click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+@click.option("--no-spark", is_flag=True, help="Run in this process on one core: quickest for small inputs.")
+@click.option("--set-aside", type=click.Path(), help="Where rows go that cannot be used (no time, no type).")
+@click.option("--overwrite", is_flag=True, help="Replace what is at --out and --set-aside.")
+@click.option("--allow-missing-types", is_flag=True, help="Run even if no event has a type that the query names.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object; matches need --out.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress and no summary.")
+def run(
+    query: str,
+    inputs: tuple[str, ...],
+    out: str | None,
+    format_: str | None,
+    input_format: str | None,
+    time: str,
+    type_: str | None,
+    partition_by: str | None,
+    order_by: str | None,
+    concepts: str | None,
+    time_unit: str,
+    limit: int | None,
+    strategy: str,
+    master: str,
+    conf: tuple[str, ...],
+    no_spark: bool,
+    set_aside: str | None,
+    overwrite: bool,
+    allow_missing_types: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Ask QUERY (a file, or the text itself) of the events in INPUT, and write or show every match.
+
+    \b
+    INPUT: Parquet, CSV (with a header) or JSON lines; files, folders or globs, all of one format.
+    Example:
+      eventcube run 'PATTERN SEQ(Login a, !Logout b, Login c) WHERE a.user = c.user WITHIN 1 hour' \\
+          events.csv --type kind --out matches.parquet
+
+    An --out that ends in .parquet, .csv or .jsonl is one file; any other is a folder, written in parallel: best for
+    many matches. In CSV an event r becomes columns r.ts, r.id, …, and a length of time seconds. --format csv or jsonl
+    without --out goes to standard output. Rows without a time or a type are set aside and counted. An input without
+    any event, or a type that no event has, is a mistake (exit code 2).
+    """
+    begun = clock.monotonic()
+    parsed = read_query(query)
+    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy, limit)
+    format_ = _result_format(out, format_, as_json)
+    for path in (out, set_aside):
+        refuse_existing(path, overwrite)
+    found = find_inputs(inputs, input_format)
+    runner: Runner
+    if no_spark:
+        runner = InProcess(found, parsed, settings, quiet=quiet or as_json)
+    else:
+        from eventcube.cli.on_spark import OnSpark
+
+        runner = OnSpark(found, parsed, settings, master, conf, quiet=quiet or as_json)
+        begun = runner.begun
+    try:
+        note_untyped(parsed, type_, [f.name for f in runner.columns if kind_of(f.type) is Kind.TEXT])
+        survey = runner.survey()
+        check_survey(survey, parsed, found.shown, settings.concepts, allow_missing_types)
+        matches = _answer(runner, out, format_)
+        if set_aside and sum(survey.set_aside.values()):
+            runner.write_set_aside(clear(Path(set_aside)), format_by_name(set_aside) or "parquet")
+    finally:
+        runner.close()
+    aside = sum(survey.set_aside.values())
+    summary = Summary(
+        survey.events,
+        aside,
+        matches,
+        clock.monotonic() - begun,
+        out,
+        set_aside if aside else None,
+        survey.set_aside,
+    )
+    if as_json:
+        click.echo(summary.as_json())
+    elif not quiet:
+        click.echo(summary.as_text(), err=True)
+
+
+def _answer(runner: Runner, out: str | None, format_: str) -> int:
+    if format_ == "screen":
+        matches, total = runner.first(SHOWN_MATCHES)
+        show_matches(matches, total)
+        return total
+    if out is None or format_by_name(out):
+        return runner.write_file(clear(Path(out)) if out else None, format_)
+    return runner.write_folder(clear(Path(out)), format_)
+
+
+def _result_format(out: str | None, format_: str | None, as_json: bool) -> str:
+    if out is None:
+        if as_json:
+            raise OptionError(
+                "--json prints the summary, so matches need --out", code="EC420", hint="--out matches.parquet"
+            )
+        if format_ == "parquet":
+            raise OptionError("Parquet cannot go to the screen", code="EC420", hint="say where: --out matches.parquet")
+        return format_ or "screen"
+    if format_ == "screen":
+        raise OptionError("matches go to --out or to the screen, not both", code="EC420", hint="leave out one of them")
+    return format_ or format_by_name(out) or "parquet"
+
+
+def refuse_existing(path: str | None, overwrite: bool) -> None:
+    """Refuse to write over what is there, unless that was asked for."""
+    if path is not None and Path(path).exists() and not overwrite:
+        raise OptionError(f"{path} exists", code="EC421", hint="--overwrite replaces it")
+
+
+def clear(path: Path) -> Path:
+    """Remove what is there, now that something takes its place; a file is replaced when the new one is whole."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists() and not format_by_name(path.name):
+        path.unlink()
+    return path

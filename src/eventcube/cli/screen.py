@@ -1,0 +1,47 @@
+"""Shows matches as a table on the screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDE = 160
+
+
+def show_matches(matches: pa.Table, total: int) -> None:
+    """The first matches, an event in each cell with one attribute a line, and how many there are in all."""
+    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
+    if not matches.num_rows:
+        console.print("no matches")
+        return
+    table = Table(show_lines=any(pa.types.is_struct(f.type) for f in matches.schema), header_style="bold")
+    for field in matches.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        table.add_column(field.name, justify="right" if numeric else "left", overflow="fold")
+    for row in matches.to_pylist():
+        table.add_row(*(Text(shown(value)) for value in row.values()))
+    console.print(table)
+    if total > matches.num_rows:
+        console.print(f"{total - matches.num_rows:,} more; --out PATH writes all of them", style="dim")
+
+
+def shown(value: Any) -> str:
+    """A value as a person reads it."""
+    match value:
+        case None:
+            return "·"
+        case Mapping():
+            return "\n".join(f"{name} {shown(v)}" for name, v in value.items())
+        case datetime():
+            return value.replace(tzinfo=None).isoformat(" ")
+        case timedelta():
+            return f"{value.total_seconds():g} s"
+        case _:
+            return str(value)

@@ -1,0 +1,52 @@
+"""Tells what Spark could not do in one message, without its stack trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from eventcube.errors import EventCubeError, InputError
+
+_OURS = re.compile(r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\nSQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
+_FILE = re.compile(r"(?:file|path)[: ]+((?:\w+:/)?/?[^\s,]+?)\.?(?:\s|$)", re.IGNORECASE)
+
+
+@contextmanager
+def plain_failures(log: str | None = None) -> Iterator[None]:
+    """Turn Spark's exceptions into an InputError; `log` says where Spark's own messages can be read."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise failure_to_error(error, log) from None
+
+
+def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeError:
+    """What went wrong, in one line and with what would be right."""
+    text = str(failure.java_exception) if isinstance(failure, Py4JJavaError) else str(failure)
+    ours = _OURS.search(text)
+    if ours:
+        message, _, hint = ours[1].partition("\nhint: ")
+        return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
+    found = _CONDITION.search(text)
+    condition, said = (found[1], found[2]) if found else ("", text.strip().split("\n")[0])
+    named = _FILE.search(said)
+    file = re.sub(r"^file:(//)?", "", named[1]) if named else "the input"
+    hint = f"Spark's own messages are in {log}" if log else None
+    match condition.split(".")[0]:
+        case "PATH_NOT_FOUND":
+            return InputError(f"no such file or folder: {file}", code="EC320")
+        case "FAILED_READ_FILE" | "UNABLE_TO_INFER_SCHEMA" | "MALFORMED_RECORD_IN_PARSING":
+            return InputError(f"cannot read {file}: {_first_sentence(said)}", code="EC321", hint=hint)
+        case _:
+            return InputError(f"Spark could not do it: {_first_sentence(said)}", code="EC329", hint=hint)
+
+
+def _first_sentence(text: str) -> str:
+    line = " ".join(text.split())
+    line = re.sub(r"^[\w.$]+(Exception|Error): ", "", line)
+    return re.split(r"(?<=[a-z\)])\. ", line)[0].rstrip(".")

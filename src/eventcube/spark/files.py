@@ -1,0 +1,130 @@
+"""Reads events from files, and hands results on: to folders in parallel, or to the driver as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType
+
+CORRUPT = "_corrupt_record"
+_TEXT_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+_READ: Mapping[str, Mapping[str, str]] = {
+    "parquet": {},
+    "csv": {"header": "true", "inferSchema": "true"},
+    "jsonl": {"inferTimestamp": "true"},
+}
+
+
+def read_files(session: SparkSession, paths: Sequence[str], format_: str, nanoseconds: Iterable[str] = ()) -> DataFrame:
+    """Events from Parquet, CSV with a header, or JSON lines; types of text are found by looking at all rows.
+
+    Spark reads no times in nanoseconds, which pandas writes: the columns named are read as numbers and turned into
+    times. A line that is not JSON becomes a row of nulls, with the line itself in `_corrupt_record`.
+    """
+    in_nanoseconds = tuple(nanoseconds)
+    if in_nanoseconds:
+        session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    reader = session.read.options(**_READ[format_]).format("json" if format_ == "jsonl" else format_)
+    events = reader.load(list(paths))
+    for name in in_nanoseconds:
+        micros = f.expr(f"timestamp_micros(`{name}` div 1000)")
+        events = events.withColumn(name, micros)
+    return events
+
+
+def arrow_columns(events: DataFrame) -> pa.Schema:
+    """The columns of a frame as Arrow sees them."""
+    return to_arrow_schema(events.schema)
+
+
+def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Table, int]:
+    """The first rows in an order, and the number of all, in one job."""
+    seen = Observation()
+    watched = frame.observe(seen, f.count(f.lit(1)).alias("rows"))
+    rows = (watched.orderBy(*(_quoted(n) for n in order)) if order else watched).limit(most).toArrow()
+    if order:
+        return rows, int(seen.get["rows"])
+    # Without an order Spark stops as soon as it has enough.
+    return rows, rows.num_rows if rows.num_rows < most else frame.count()
+
+
+def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+    """All rows at the driver, a batch at a time; computed in parallel and kept on the executors' disks meanwhile."""
+    schema = arrow_columns(frame)
+    packed = frame.mapInArrow(_pack, "batch binary").persist(StorageLevel.DISK_ONLY)
+    try:
+        packed.count()
+        for row in packed.toLocalIterator():
+            for batch in pa.ipc.open_stream(row["batch"]):
+                yield batch.cast(schema) if batch.schema != schema else batch
+    finally:
+        packed.unpersist()
+
+
+def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
+
+
+def write_folder(frame: DataFrame, path: str, format_: str) -> int:
+    """Write all rows into a folder, a file for each task, and give their number."""
+    seen = Observation()
+    watched = frame.observe(seen, f.count(f.lit(1)).alias("rows"))
+    match format_:
+        case "parquet":
+            watched.write.mode("overwrite").parquet(path)
+        case "csv":
+            watched.select(*_flat(frame)).write.mode("overwrite").options(header="true", **_TEXT_TIMES).csv(path)
+        case _:
+            watched.select(*_plain(frame)).write.mode("overwrite").options(**_TEXT_TIMES).json(path)
+    return int(seen.get["rows"])
+
+
+def _flat(frame: DataFrame) -> list[Column]:
+    """Columns as CSV can hold them: an event's as `r.id`, `r.room`, …; lengths of time in seconds."""
+    columns: list[Column] = []
+    for field in frame.schema:
+        if isinstance(field.dataType, StructType):
+            columns += [
+                _text_ready(
+                    f"{_quoted(field.name)}.{_quoted(inner.name)}", inner.dataType, f"{field.name}.{inner.name}"
+                )
+                for inner in field.dataType
+            ]
+        else:
+            columns.append(_text_ready(_quoted(field.name), field.dataType, field.name))
+    return columns
+
+
+def _plain(frame: DataFrame) -> list[Column]:
+    """Columns as JSON should hold them: lengths of time in seconds."""
+    return [
+        _text_ready(_quoted(x.name), x.dataType, x.name)
+        if isinstance(x.dataType, DayTimeIntervalType)
+        else f.col(_quoted(x.name))
+        for x in frame.schema
+    ]
+
+
+def _text_ready(column: str, type_: DataType, name: str) -> Column:
+    if isinstance(type_, DayTimeIntervalType):
+        seconds = f"extract(DAY FROM {column}) * 86400D + extract(HOUR FROM {column}) * 3600D"
+        return f.expr(f"{seconds} + extract(MINUTE FROM {column}) * 60D + extract(SECOND FROM {column})").alias(name)
+    if isinstance(type_, StructType | ArrayType | MapType):
+        return f.to_json(f.col(column)).alias(name)
+    return f.col(column).alias(name)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
