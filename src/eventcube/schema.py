@@ -11,7 +11,6 @@ import pyarrow.types as pat
 
 from eventcube.errors import InputError, did_you_mean
 
-
 # Columns that a runner adds for its own use begin like this; queries and results do not see them.
 INTERNAL = "__eventcube_"
 # Where the time line is cut into slices: -1 and 1 mark events borrowed from the slice before or after.

@@ -9,7 +9,7 @@ from eventcube.engine.output import Output
 from eventcube.engine.table import Table
 from eventcube.language.syntax import Attribute, Value, Variable
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.result import aggregate_type, group_schema, value_type
+from eventcube.plan.result import aggregate_type, group_schema
 
 _FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
 _MOST_ROWS = 1 << 16
@@ -142,6 +142,3 @@ def _summable(array: pa.Array, function: str) -> pa.Array:
 def _one(column: pa.ChunkedArray) -> pa.Array:
     combined = column.combine_chunks()
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
-
-
-__all__ = ["Groups", "value_type"]

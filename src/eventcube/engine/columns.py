@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.kernels import Bools, Floats, Ints
+from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.schema import Kind, kind_of
 
 
@@ -18,7 +18,7 @@ from eventcube.schema import Kind, kind_of
 class Column:
     """Values with, where some are null, which are not. A float's null is NaN, and NaN is null."""
 
-    values: Ints | Floats
+    values: Array
     valid: Bools | None = None
 
     def take(self, rows: Ints) -> Column:
@@ -127,7 +127,7 @@ def _validity(array: pa.ChunkedArray) -> Bools | None:
     return None if array.null_count == 0 else _numpy(array.is_valid(), np.bool_)
 
 
-def _numpy(array: pa.ChunkedArray, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+def _numpy(array: pa.ChunkedArray, dtype: npt.DTypeLike) -> Array:
     chunks = array.chunks
     if len(chunks) == 1:
         return np.asarray(chunks[0].to_numpy(zero_copy_only=False), dtype=dtype)
@@ -178,8 +178,3 @@ def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:
         encoded = encoded.dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, len(encoded.dictionary)
-
-
-def merged(names: Iterable[str], tables: Mapping[str, pa.ChunkedArray]) -> pa.Table:
-    """A table of some of the columns."""
-    return pa.table({n: tables[n] for n in names})

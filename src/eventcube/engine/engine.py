@@ -12,8 +12,8 @@ from eventcube.engine.aggregate import Groups
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution
-from eventcube.engine.expressions import holds, texts_of, valid_mask
-from eventcube.engine.kernels import Bools, Ints, group
+from eventcube.engine.expressions import Look, holds, texts_of, valid_mask
+from eventcube.engine.kernels import Array, Bools, Ints, group
 from eventcube.engine.limit import Earliest
 from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
@@ -118,7 +118,7 @@ class Engine:
         for name in self.logical.key:
             # Nothing equals null, except that a lone event need not equal anything to match.
             member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
-        used = member.any(axis=0)
+        used: Bools = np.asarray(member.any(axis=0))
         self.counters.relevant += int(used.sum())
         return rows.where(used)
 
@@ -130,7 +130,7 @@ class Engine:
             return released.types >= 0
         return _members_of(wanted, released.type_names)[released.types]
 
-    def _members(self, table: pa.Table, types: Ints | None, names: tuple[str, ...]) -> np.ndarray:  # type: ignore[type-arg]
+    def _members(self, table: pa.Table, types: Ints | None, names: tuple[str, ...]) -> Array:
         size = table.num_rows
         member = np.ones((len(self.logical.slots), size), np.bool_)
         columns = Columns(table, self._local_texts)
@@ -140,7 +140,7 @@ class Engine:
                 own &= _members_of(slot.types, names)[types]
             for qual in self._local[slot.index]:
                 index = np.flatnonzero(own)
-                held = holds(qual, len(index), lambda a, at=index: columns[a.name].take(at), columns.code)
+                held = holds(qual, len(index), _looking(columns, index), columns.code)
                 own[index[~held]] = False
         return member
 
@@ -260,6 +260,11 @@ class Engine:
         for batch in batches:
             self.counters.matches += batch.num_rows
             yield batch
+
+
+def _looking(columns: Columns, rows: Ints) -> Look:
+    """Attributes of some rows, whatever variable they are of."""
+    return lambda attribute: columns[attribute.name].take(rows)
 
 
 def _members_of(types: frozenset[str], names: tuple[str, ...]) -> Bools:

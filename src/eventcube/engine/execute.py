@@ -1,13 +1,14 @@
 """Run a program's steps over tables of partial matches, in chunks, depth first.
 
-A chunk is taken through all steps before the next one is made, so memory is bounded by the number of steps and the size of
-a chunk, however many matches there are.
+A chunk is taken through all steps before the next one is made, so memory is bounded by the number of steps and the
+size of a chunk, however many matches there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
-from eventcube.engine.kernels import OPERATORS, Bools, Floats, Ints, count, exists, expand, seek
+from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, seek
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Strategy
@@ -38,12 +39,6 @@ from eventcube.plan.physical import (
 
 CHUNK = 1 << 16
 
-_Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
-_NO_INTS = np.zeros((0, 0), np.int64)
-_NO_FLOATS = np.zeros((0, 0), np.float64)
-_NO_OPS = np.zeros(0, np.int64)
-NO_TESTS: _Tests = (_NO_INTS, _NO_INTS, _NO_OPS, _NO_FLOATS, _NO_FLOATS, _NO_OPS)
-
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
@@ -52,7 +47,7 @@ class _Candidates:
     lo: Ints
     hi: Ints
     stack: Ints
-    tests: _Tests
+    tests: Tests
 
     @property
     def free(self) -> bool:
@@ -66,7 +61,7 @@ class Execution:
         self.logical, self.store, self.strategy, self.counters = logical, store, strategy, counters
         self._slot_of = {s.name: s.index for s in logical.slots}
         self._scratch = np.empty((4, CHUNK), np.int64)
-        self._keyed: dict[int, tuple[Ints, Ints, Ints]] = {}
+        self._keyed: dict[int, tuple[Ints, Ints, Array]] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
         """Every way to take each partial match through the program, in chunks."""
@@ -172,7 +167,7 @@ class Execution:
             return candidates.hi > candidates.lo
         found, looked = exists(candidates.lo, candidates.hi, candidates.tests)
         self.counters.candidates += looked
-        return np.asarray(found)
+        return found
 
     def _candidates(self, bind: Bind, table: Table) -> _Candidates:
         stack = self.store.stack(bind.slot, bind.states)
@@ -213,7 +208,7 @@ class Execution:
         nearest = self.store.after(between.rows[np.minimum(at, last)])
         return lower, np.where(at <= last, np.minimum(upper, nearest), upper)
 
-    def _by_key(self, bind: Bind, key: Compare) -> tuple[Ints, Ints, Ints]:
+    def _by_key(self, bind: Bind, key: Compare) -> tuple[Ints, Ints, Array]:
         """The stack sorted by (value, row): its rows, the pairs as numbers, and the values there are."""
         if id(bind) not in self._keyed:
             rows = self.store.stack(bind.slot, bind.states).rows
@@ -226,9 +221,9 @@ class Execution:
             self._keyed[id(bind)] = rows[order], pairs[order], values
         return self._keyed[id(bind)]
 
-    def _tests(self, bind: Bind, table: Table, rows: Ints) -> _Tests:
-        ints: list[tuple[Ints, Ints, int]] = [(rows, table[other], OPERATORS["!="]) for other in bind.distinct]
-        floats: list[tuple[Floats, Floats, int]] = []
+    def _tests(self, bind: Bind, table: Table, rows: Ints) -> Tests:
+        ints: list[tuple[Array, Array, int]] = [(rows, table[other], OPERATORS["!="]) for other in bind.distinct]
+        floats: list[tuple[Array, Array, int]] = []
         for compare in bind.compare:
             new, bound = self._new(compare.new, rows), self._bound(compare.bound, table)
             op = OPERATORS[compare.op]
@@ -254,7 +249,7 @@ class Execution:
 
     def _bound(self, value: Value, table: Table) -> Column:
         """A value that depends on bound events, for each partial match."""
-        return evaluate(value, len(table), lambda a: self._attribute(a, table), self.store.columns.code)
+        return evaluate(value, len(table), partial(self._attribute, table=table), self.store.columns.code)
 
     def _attribute(self, attribute: Attribute, table: Table) -> Column:
         return self.store.columns[attribute.name].take(table[self._slot_of[attribute.var]])
@@ -263,9 +258,8 @@ class Execution:
 
     def _filter(self, predicates: tuple[Predicate, ...], table: Table) -> Table:
         for predicate in predicates:
-            held = holds(
-                predicate.qual, len(table), lambda a: self._attribute(a, table), self.store.columns.code
-            ) | ~self._applies(predicate, table)
+            look = partial(self._attribute, table=table)
+            held = holds(predicate.qual, len(table), look, self.store.columns.code) | ~self._applies(predicate, table)
             table = table.where(held)
             if not len(table):
                 break
@@ -303,11 +297,12 @@ class Execution:
         return table.where(kept)
 
 
-def _stacked(tests: list, dtype: type) -> tuple:  # type: ignore[type-arg]
+def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array, Array, Ints]:
+    """Tests as one array of new values, one of bound values, and the operators."""
     if not tests:
-        return (_NO_INTS if dtype is np.int64 else _NO_FLOATS,) * 2 + (_NO_OPS,)
-    return (
-        np.ascontiguousarray(np.stack([t[0] for t in tests]), dtype),
-        np.ascontiguousarray(np.stack([t[1] for t in tests]), dtype),
-        np.array([t[2] for t in tests], np.int64),
-    )
+        return np.zeros((0, 0), dtype), np.zeros((0, 0), dtype), np.zeros(0, np.int64)
+    new, bound, ops = zip(*tests, strict=True)
+    return np.stack(new).astype(dtype, copy=False), np.stack(bound).astype(dtype, copy=False), np.array(ops, np.int64)
+
+
+NO_TESTS: Tests = (*_stacked([], np.int64), *_stacked([], np.float64))

@@ -1,7 +1,7 @@
 """Values and quals over columns, for many rows at once.
 
-Logic is three-valued: a comparison with null neither holds nor fails. A qual gives two arrays, where it holds and where it
-fails; NOT swaps them.
+Logic is three-valued: a comparison with null neither holds nor fails. A qual gives two arrays, where it holds and
+where it fails; NOT swaps them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from eventcube.engine.columns import Column, Texts
-from eventcube.engine.kernels import Bools
+from eventcube.engine.kernels import Array, Bools
 from eventcube.language.syntax import (
     AllOf,
     AnyOf,
@@ -65,9 +65,7 @@ def evaluate(value: Value, rows: int, look: Look, code: Code) -> Column:
 def _arithmetic(op: str, left: Column, right: Column) -> Column:
     x, y = left.values, right.values
     valid = both(left.valid, right.valid)
-    if op == "/":
-        x, y = x.astype(np.float64), y.astype(np.float64)
-    elif x.dtype != y.dtype or _overflows(op, x, y):
+    if op == "/" or x.dtype != y.dtype or _overflows(op, x, y):
         x, y = x.astype(np.float64), y.astype(np.float64)
     if x.dtype == np.float64 and valid is not None:
         x, valid = np.where(valid, x, np.nan), None
@@ -88,7 +86,7 @@ def _arithmetic(op: str, left: Column, right: Column) -> Column:
     raise AssertionError(op)
 
 
-def _overflows(op: str, x: np.ndarray, y: np.ndarray) -> bool:  # type: ignore[type-arg]
+def _overflows(op: str, x: Array, y: Array) -> bool:
     """Whether 64 bits may be too few; numbers that large are computed as floats."""
     if x.dtype == np.float64 or x.size == 0 or op == "%":
         return False
@@ -96,7 +94,7 @@ def _overflows(op: str, x: np.ndarray, y: np.ndarray) -> bool:  # type: ignore[t
     return (largest_x * largest_y if op == "*" else largest_x + largest_y) >= _LARGEST
 
 
-def _magnitude(x: np.ndarray) -> float:  # type: ignore[type-arg]
+def _magnitude(x: Array) -> float:
     return max(abs(float(x.max())), abs(float(x.min())))
 
 

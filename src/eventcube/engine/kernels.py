@@ -16,6 +16,11 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+Array = npt.NDArray[Any]
+
+# What a join step tests: whole numbers (new, bound, operators), then other numbers.
+Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -27,11 +32,11 @@ OPERATORS = {"<": LT, "<=": LE, ">": GT, ">=": GE, "=": EQ, "!=": NE}
 
 
 def _compiled(function: _F) -> _F:
-    return cast(_F, numba.njit(cache=True, nogil=True)(function))
+    return cast("_F", numba.njit(cache=True, nogil=True)(function))
 
 
 @_compiled
-def _holds(op, x, y):  # type: ignore[no-untyped-def]
+def _holds(op: int, x: Any, y: Any) -> Any:
     if op == LT:
         return x < y
     if op == LE:
@@ -46,7 +51,16 @@ def _holds(op, x, y):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):  # type: ignore[no-untyped-def]
+def _meets(
+    ints_new: Ints,
+    ints_bound: Ints,
+    int_ops: Ints,
+    floats_new: Floats,
+    floats_bound: Floats,
+    float_ops: Ints,
+    j: int,
+    i: int,
+) -> bool:
     for c in range(int_ops.size):
         if not _holds(int_ops[c], ints_new[c, j], ints_bound[c, i]):
             return False
@@ -106,7 +120,17 @@ def links(keys: Ints, size: int) -> Ints:
 
 
 @_compiled
-def _fill(lo, hi, start, offset, parent, place, at, marks, bases):  # type: ignore[no-untyped-def]
+def _fill(
+    lo: Ints,
+    hi: Ints,
+    start: int,
+    offset: int,
+    parent: Ints,
+    place: Ints,
+    at: int,
+    marks: Ints,
+    bases: Ints,
+) -> tuple[int, int, int]:
     """Write the next candidates, at most as many as `marks` has room for, as (row of the table, place in the stack).
 
     No branch depends on how many candidates a row has: that cannot be guessed, and guessing wrong is what costs.
@@ -145,11 +169,11 @@ def _fill(lo, hi, start, offset, parent, place, at, marks, bases):  # type: igno
 
 
 @_compiled
-def _narrow(new, bound, op, parent, place, start, end):  # type: ignore[no-untyped-def]
+def _narrow(new: Array, bound: Array, op: int, parent: Ints, place: Ints, start: int, end: int) -> int:
     """Keep, from start to end, the pairs for which `new op bound` holds; NaN never does. Gives the new end."""
-    less = op == LT or op == LE or op == NE
-    same = op == LE or op == GE or op == EQ
-    more = op == GT or op == GE or op == NE
+    less = op in (LT, LE, NE)
+    same = op in (LE, GE, EQ)
+    more = op in (GT, GE, NE)
     kept = start
     for k in range(start, end):
         i, j = parent[k], place[k]
@@ -161,7 +185,9 @@ def _narrow(new, bound, op, parent, place, start, end):  # type: ignore[no-untyp
 
 
 @_compiled
-def expand(lo, hi, stack, table, tests, start, offset, scratch):  # type: ignore[no-untyped-def]
+def expand(
+    lo: Ints, hi: Ints, stack: Ints, table: Ints, tests: Tests, start: int, offset: int, scratch: Ints
+) -> tuple[Ints, int, int, int]:
     """The table's rows extended by the events of stack[lo:hi] that meet all tests: the columns, then the event.
 
     Begins at row `start`, candidate `offset`; stops when the scratch space is full or all is done. Gives the new
@@ -193,7 +219,7 @@ def expand(lo, hi, stack, table, tests, start, offset, scratch):  # type: ignore
 
 
 @_compiled
-def exists(lo, hi, tests):  # type: ignore[no-untyped-def]
+def exists(lo: Ints, hi: Ints, tests: Tests) -> tuple[Bools, int]:
     """For each row of the table whether a candidate meets all tests, and how many candidates were looked at."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
     out = np.zeros(lo.size, np.bool_)
@@ -208,7 +234,7 @@ def exists(lo, hi, tests):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def count(lo, hi, tests):  # type: ignore[no-untyped-def]
+def count(lo: Ints, hi: Ints, tests: Tests) -> int:
     """How many pairs `expand` would find in all."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
     found = 0
@@ -249,7 +275,7 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
 
 
 @_compiled
-def _word(data, start, end):  # type: ignore[no-untyped-def]
+def _word(data: Array, start: int, end: int) -> Any:
     word = np.uint64(0)
     for k in range(end - start):
         word |= np.uint64(data[start + k]) << np.uint64(8 * k)
@@ -257,13 +283,13 @@ def _word(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _place(first, last, length, factor, shift):  # type: ignore[no-untyped-def]
+def _place(first: Any, last: Any, length: int, factor: Any, shift: Any) -> Any:
     mixed = (first ^ (last * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(length)) * factor
     return np.int64(mixed >> shift)
 
 
 @_compiled
-def name_table(firsts, lasts, lengths, bits):  # type: ignore[no-untyped-def]
+def name_table(firsts: Words, lasts: Words, lengths: Ints, bits: int) -> tuple[Ints, Any]:
     """A place for each name in a table of 2**bits, such that no two share one: the numbers and the factor to hash with.
 
     A name is told by its first and last eight bytes and its length. The factor is 0 if none was found.
@@ -286,7 +312,7 @@ def name_table(firsts, lasts, lengths, bits):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def ends_of(offsets, data):  # type: ignore[no-untyped-def]
+def ends_of(offsets: Ints, data: Array) -> tuple[Words, Words, Ints]:
     """The first and the last eight bytes of each text, and its length."""
     size = offsets.size - 1
     firsts, lasts = np.empty(size, np.uint64), np.empty(size, np.uint64)
@@ -300,7 +326,17 @@ def ends_of(offsets, data):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def names_to_codes(offsets, data, words, table, factor, bits, firsts, lasts, lengths):  # type: ignore[no-untyped-def]
+def names_to_codes(
+    offsets: Array,
+    data: Array,
+    words: Words,
+    table: Ints,
+    factor: Any,
+    bits: int,
+    firsts: Words,
+    lasts: Words,
+    lengths: Ints,
+) -> Array:
     """For each text the number of the name with the same ends and length, or -1. `words[i]` are the bytes from i on.
 
     No branch depends on what a short text is: types come in no order that could be guessed.

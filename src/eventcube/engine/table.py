@@ -34,7 +34,8 @@ class Table:
         return int(self.data.shape[1])
 
     def __getitem__(self, column: int) -> Ints:
-        return self.data[self.columns.index(column)]
+        own: Ints = self.data[self.columns.index(column)]
+        return own
 
     def take(self, index: Ints) -> Table:
         """Some of the partial matches, in the order of the index."""

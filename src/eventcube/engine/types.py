@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.kernels import Ints, ends_of, name_table, names_to_codes
+from eventcube.engine.kernels import Array, ends_of, name_table, names_to_codes
 
 # The first and the last eight bytes say all there is to a name of this length.
 _LONGEST = 16
@@ -27,15 +27,15 @@ class TypeNames:
             self._ends = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
             self._table, self._factor = name_table(*self._ends, self._bits)
 
-    def codes(self, column: pa.ChunkedArray) -> Ints:
+    def codes(self, column: pa.ChunkedArray) -> Array:
         """The code of each type in a column without nulls."""
         parts = [self._chunk(chunk) for chunk in column.chunks if len(chunk)]
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
 
-    def _chunk(self, chunk: pa.Array) -> Ints:
+    def _chunk(self, chunk: pa.Array) -> Array:
         if pa.types.is_dictionary(chunk.type):
             known = self._chunk(chunk.dictionary) if len(chunk.dictionary) else np.zeros(0, np.int32)
-            return known[chunk.indices.to_numpy(zero_copy_only=False)]
+            return np.asarray(known[chunk.indices.to_numpy(zero_copy_only=False)])
         if not self._factor:
             found = pc.index_in(chunk.cast(pa.string()), pa.array(self.names, pa.string()))
             return np.asarray(found.fill_null(-1), np.int32)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from eventcube.concepts.concepts import Concepts
-from eventcube.errors import BindError, Diagnostic, did_you_mean
+from eventcube.errors import BindError, Diagnostic, Span, did_you_mean
 from eventcube.language import syntax
 from eventcube.language.syntax import (
     AllOf,
@@ -223,7 +223,7 @@ class _Binder:
                 )
         return len(self.problems) == before
 
-    def _unknown_variable(self, name: str, span: syntax.Span, visible: dict[str, Slot]) -> None:
+    def _unknown_variable(self, name: str, span: Span, visible: dict[str, Slot]) -> None:
         hidden = any(s.name == name for s in self.slots)
         self._problem(
             "EC205" if hidden else "EC201",
@@ -257,6 +257,13 @@ class _Binder:
                     item.span,
                     "group by an attribute, or name a type column",
                 )
+        if self.query.agg and self.query.limit is not None:
+            self._problem(
+                "EC207",
+                "LIMIT picks matches, but AGG counts all of them",
+                self.query.agg[0].span,
+                "leave LIMIT out, or take the first rows of the result",
+            )
         for agg in self.query.agg:
             if agg.argument is not None and self._resolved(agg.argument, visible):
                 kind = value_kind(agg.argument, self._kind, self.problems.append)
@@ -283,5 +290,5 @@ class _Binder:
         needed |= set(self.schema.visible.names) if whole else set()
         return tuple(n for n in self.schema.columns.names if n in needed)
 
-    def _problem(self, code: str, message: str, span: syntax.Span, hint: str | None = None) -> None:
+    def _problem(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, hint))

@@ -136,9 +136,9 @@ def _limit(limit: Limit, plan: PhysicalQuery) -> str:
         case Term.BEFORE_FIRST | Term.BEFORE_LAST if single:
             return f"before {names}"
         case Term.REGION_START | Term.REGION_END:
-            return limit.term.value
-        case _:
-            return f"{limit.term.value} {names}"
+            return str(limit.term.value)
+        case term:
+            return f"{term.value!s} {names}"
 
 
 def _names(slots: tuple[int, ...], plan: PhysicalQuery) -> str:

@@ -31,7 +31,7 @@ def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], f
     key: list[str] = []
     implied: set[Qual] = set()
     for column in dict.fromkeys(c for _, p in predicates if (c := _column(p)) is not None):
-        edges = [_Edge(*sorted(p.slots), r, p.qual) for r, p in predicates if _column(p) == column]
+        edges = [_Edge(min(p.slots), max(p.slots), r, p.qual) for r, p in predicates if _column(p) == column]
         start = anchors[0] if anchors else min(s.index for s in slots if s.region == region.index)
         if all(_reaches(start, s, edges, slots, enclosing) for s in slots):
             key.append(column)

@@ -73,9 +73,9 @@ class Order:
         match node:
             case Leaf():
                 return
-            case Or(parts):
-                for part in parts:
-                    self._place(part, lower, upper)
+            case Or():
+                for alternative in node.parts:
+                    self._place(alternative, lower, upper)
             case And(parts):
                 own = slots_of(node)
                 for part in parts:

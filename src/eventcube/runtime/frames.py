@@ -40,8 +40,8 @@ def from_arrow(table: pa.Table, like: Any) -> Any:
     if module == "pandas":
         return table.to_pandas()
     if module == "polars":
-        import polars
+        import polars as pl
 
-        frame = polars.from_arrow(table)
+        frame = pl.DataFrame(table)
         return frame.lazy() if hasattr(like, "collect") else frame
     return table

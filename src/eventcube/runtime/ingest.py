@@ -1,4 +1,4 @@
-"""From batches as they come to events in order: read times, set aside what cannot be used, hold back what may be late."""
+"""From batches as they come to events in order: read times, set aside what is of no use, hold back what may be late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from eventcube.engine.columns import to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
-from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.types import TypeNames
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
@@ -135,9 +135,9 @@ class Ingest:
         return pa.concat_tables([schema.empty_table(), *self.aside], promote_options="permissive")
 
 
-def order_keys(table: pa.Table, schema: EventSchema) -> list[Ints]:
+def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
     """The order columns as numbers that sort as they do, nulls first."""
-    keys: list[Ints] = []
+    keys: list[Array] = []
     for name in schema.order_by:
         column = table.column(name)
         if kind_of(column.type) is Kind.TEXT:

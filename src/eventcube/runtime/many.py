@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query, Variable
-from eventcube.plan.logical import LogicalQuery
 from eventcube.schema import EventSchema
 
 
@@ -38,7 +37,7 @@ def long_schema(schema: EventSchema) -> pa.Schema:
     )
 
 
-def long_form(name: str, batch: pa.RecordBatch, logical: LogicalQuery, schema: pa.Schema) -> pa.RecordBatch:
+def long_form(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """One query's matches as rows of the shared result; variables that are not taken are left out."""
     rows = batch.num_rows
     variables = batch.schema.names[2:]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +11,10 @@ import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters
-from eventcube.engine.engine import Engine
+from eventcube.engine.engine import Engine, Released
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
+from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
 from eventcube.options import Options, options
 from eventcube.plan.bind import bind
@@ -20,6 +22,7 @@ from eventcube.plan.build import build
 from eventcube.plan.result import result_schema
 from eventcube.runtime.ingest import Ingest, check_columns
 from eventcube.runtime.many import check_together, long_form, long_schema
+from eventcube.runtime.snapshot import load, save
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
 
@@ -72,9 +75,10 @@ class Runtime:
         self._running: Iterator[pa.RecordBatch] | None = None
         self._finished = False
         if schema is not None:
-            self._start(schema)
+            self.start(schema)
 
-    def _start(self, columns: pa.Schema) -> Ingest:
+    def start(self, columns: pa.Schema) -> Ingest:
+        """Bind the queries to events with these columns; `push` does so with the first batch."""
         schema = self.options.schema(columns)
         if not self.single:
             check_together(self.queries)
@@ -119,12 +123,12 @@ class Runtime:
         """Take events in; gives the matches that are final now."""
         self._ready()
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        ingest = self._ingest or self._start(table.schema)
+        ingest = self._ingest or self.start(table.schema)
         ingest.take(check_columns(table, ingest.schema.columns))
         return self._run(ingest.latest - ingest.lateness)
 
     def advance(self, watermark: int) -> Iterator[pa.RecordBatch]:
-        """Say that every event before the watermark (in microseconds) has come; gives the matches that are final now."""
+        """Say that every event before the watermark (in microseconds) has come; gives the matches final by then."""
         self._ready()
         if self._ingest is None:
             return iter(())
@@ -137,6 +141,22 @@ class Runtime:
         if self._ingest is None:
             return iter(())
         return self._run(None)
+
+    def snapshot(self) -> bytes:
+        """All that is needed to go on from here elsewhere; see `restore`."""
+        self._ready()
+        return save(self.fingerprint, self._ingest, self._engines, self._counters, finished=self._finished)
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a snapshot of a runtime with the same queries and settings, as if this were that one."""
+        load(state, self)
+
+    @property
+    def fingerprint(self) -> str:
+        """What a snapshot must agree on with the runtime it is restored into."""
+        texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
+        parents = sorted(self.concepts.parents.items()) if self.concepts is not None else []
+        return repr((texts, replace(self.options, strategy=""), parents))
 
     def _ready(self) -> None:
         if self._finished:
@@ -155,11 +175,11 @@ class Runtime:
         self._running = self._evaluate(released, known)
         return self._running
 
-    def _evaluate(self, released: Any, watermark: int | None) -> Iterator[pa.RecordBatch]:
+    def _evaluate(self, released: Released, watermark: int | None) -> Iterator[pa.RecordBatch]:
         for name, engine in self._engines.items():
             for batch in engine.feed(released, watermark):
                 if batch.num_rows:
-                    yield batch if self.single else long_form(name, batch, engine.logical, self.schema)
+                    yield batch if self.single else long_form(name, batch, self.schema)
 
 
 def named(queries: Queries) -> dict[str, Query]:
@@ -173,8 +193,3 @@ def named(queries: Queries) -> dict[str, Query]:
     if isinstance(queries, Mapping):
         return {name: read(q) for name, q in queries.items()}
     return {f"q{i}": read(q) for i, q in enumerate(queries, 1)}
-
-
-def collect(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """All batches as one table."""
-    return pa.Table.from_batches(list(batches), schema)
