@@ -109,7 +109,7 @@ class Engine:
             positions = None if positions is None else positions[index]
             types = None if types is None else types[index]
             halo = None if halo is None else halo[index]
-        member = self._members(table, types, released.type_names)
+        member = self._members(table, len(ts), types, released.type_names)
         sequence = np.arange(self.sequence, self.sequence + len(ts), dtype=np.int64)
         self.sequence += len(ts)
         halo = np.zeros(len(ts), np.int8) if halo is None else halo
@@ -130,8 +130,7 @@ class Engine:
             return released.types >= 0
         return _members_of(wanted, released.type_names)[released.types]
 
-    def _members(self, table: pa.Table, types: Ints | None, names: tuple[str, ...]) -> Array:
-        size = table.num_rows
+    def _members(self, table: pa.Table, size: int, types: Ints | None, names: tuple[str, ...]) -> Array:
         member = np.ones((len(self.logical.slots), size), np.bool_)
         columns = Columns(table, self._local_texts)
         for slot in self.logical.slots:

@@ -7,7 +7,7 @@ size of a chunk, however many matches there are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
@@ -16,7 +16,7 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
-from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, seek
+from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, group, seek_in
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Strategy
@@ -54,6 +54,23 @@ class _Candidates:
         return not self.tests[2].size and not self.tests[5].size
 
 
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """A stack's rows sorted by (value, row): `rows[starts[g]:starts[g + 1]]` have `values[g]`."""
+
+    rows: Ints
+    starts: Ints
+    values: Array
+    of_rows: Ints | None
+
+    def find(self, column: Column) -> Ints:
+        """The group of each value, -1 for a value that no event has."""
+        if not len(self.values):
+            return np.full(len(column.values), -1, np.int64)
+        group = np.minimum(np.searchsorted(self.values, column.values), len(self.values) - 1)
+        return np.where((self.values[group] == column.values) & valid_mask(column), group, -1)
+
+
 class Execution:
     """The running of one query's programs over one store."""
 
@@ -61,17 +78,19 @@ class Execution:
         self.logical, self.store, self.strategy, self.counters = logical, store, strategy, counters
         self._slot_of = {s.name: s.index for s in logical.slots}
         self._scratch = np.empty((4, CHUNK), np.int64)
-        self._keyed: dict[int, tuple[Ints, Ints, Array]] = {}
+        self._keyed: dict[int, _Index] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
         """Every way to take each partial match through the program, in chunks."""
-        if not len(table):
-            return
-        if not program:
-            yield table
-            return
-        for out in self._step(program[0], table):
-            yield from self.run(program[1:], out)
+        stack = [iter([table])]
+        while stack:
+            out = next(stack[-1], None)
+            if out is None:
+                stack.pop()
+            elif len(out) and len(stack) > len(program):
+                yield out
+            elif len(out):
+                stack.append(self._step(program[len(stack) - 1], out))
 
     def any(self, program: Program, table: Table) -> Bools:
         """For each partial match whether there is a way through the program."""
@@ -182,14 +201,9 @@ class Execution:
         if bind.key is None:
             lo, hi = stack.positions(lower), stack.positions(upper)
         else:
-            rows, keys, values = self._by_key(bind, bind.key)
-            probe = self._bound(bind.key.bound, table)
-            code = np.searchsorted(values, probe.values)
-            base = code.astype(np.int64) << 32
-            lo, hi = seek(keys, base + lower), seek(keys, base + upper)
-            # A value that no event has falls between two codes.
-            known = valid_mask(probe) & (np.searchsorted(values, probe.values, side="right") > code)
-            hi = np.where(known, hi, lo)
+            index = self._by_key(bind, bind.key)
+            rows, groups = index.rows, self._groups(index, bind.key.bound, table)
+            lo, hi = seek_in(rows, index.starts, groups, lower), seek_in(rows, index.starts, groups, upper)
         hi = np.maximum(hi, lo)
         tests = self._tests(bind, table, rows) if bind.compare or bind.distinct else NO_TESTS
         return _Candidates(lo, hi, rows, tests)
@@ -208,18 +222,26 @@ class Execution:
         nearest = self.store.after(between.rows[np.minimum(at, last)])
         return lower, np.where(at <= last, np.minimum(upper, nearest), upper)
 
-    def _by_key(self, bind: Bind, key: Compare) -> tuple[Ints, Ints, Array]:
-        """The stack sorted by (value, row): its rows, the pairs as numbers, and the values there are."""
+    def _by_key(self, bind: Bind, key: Compare) -> _Index:
+        """The stack sorted by (value, row)."""
         if id(bind) not in self._keyed:
             rows = self.store.stack(bind.slot, bind.states).rows
             column = self._new(key.new, rows)
             known = valid_mask(column)
-            rows = rows[known]
             values, codes = np.unique(column.values[known], return_inverse=True)
-            pairs = (codes.astype(np.int64) << 32) + rows
-            order = np.argsort(pairs)
-            self._keyed[id(bind)] = rows[order], pairs[order], values
+            order, starts = group(codes.astype(np.int64), len(values))
+            index = _Index(rows[known][order], starts, values, None)
+            if isinstance(key.bound, Attribute) and len(values):
+                # The group of every event, so that a probe is a look into an array.
+                index = replace(index, of_rows=index.find(self.store.columns[key.bound.name]))
+            self._keyed[id(bind)] = index
         return self._keyed[id(bind)]
+
+    def _groups(self, index: _Index, bound: Value, table: Table) -> Ints:
+        """For each partial match the group of the index that it looks into, -1 for none."""
+        if index.of_rows is not None and isinstance(bound, Attribute):
+            return np.asarray(index.of_rows[table[self._slot_of[bound.var]]])
+        return index.find(self._bound(bound, table))
 
     def _tests(self, bind: Bind, table: Table, rows: Ints) -> Tests:
         ints: list[tuple[Array, Array, int]] = [(rows, table[other], OPERATORS["!="]) for other in bind.distinct]

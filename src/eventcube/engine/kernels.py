@@ -106,6 +106,28 @@ def seek(keys: Ints, wanted: Ints) -> Ints:
 
 
 @_compiled
+def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
+    """For each wanted row the first position in its group, rows[starts[g]:starts[g + 1]], that is not below it.
+
+    Group -1 gives position 0: there is nothing to find.
+    """
+    out = np.zeros(wanted.size, np.int64)
+    for i in range(wanted.size):
+        group = groups[i]
+        if group < 0:
+            continue
+        low, high = starts[group], starts[group + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if rows[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+    return out
+
+
+@_compiled
 def links(keys: Ints, size: int) -> Ints:
     """What `seek` gives for 0, 1, …, size."""
     out = np.empty(size + 1, np.int64)

@@ -34,8 +34,12 @@ class Output:
 
     def batch(self, table: Table) -> pa.RecordBatch:
         """The matches as the query returns them, one row each."""
-        times: dict[int, pa.Array] = {}
-        columns = [self._time(table, rows, times) for rows in (self.first(table), self.last(table))]
+        times: dict[tuple[int, ...], pa.Array] = {}
+        columns = [
+            self._time(self.plan.first, self.first(table), times),
+            # With several slots the first and the last event of a match differ, however alike the slots.
+            self._time(self.plan.last if len(self.plan.last) == 1 else (), self.last(table), times),
+        ]
         for item, field in zip(returned(self.logical), list(self.schema)[2:], strict=True):
             if isinstance(item.value, Variable):
                 columns.append(self._events(table, item.value.name, field))
@@ -51,13 +55,13 @@ class Output:
         """The row of each match's last event."""
         return table.last(self.plan.last)
 
-    def value(self, table: Table, value: Value, times: dict[int, pa.Array] | None = None) -> pa.Array:
+    def value(self, table: Table, value: Value, times: dict[tuple[int, ...], pa.Array] | None = None) -> pa.Array:
         """A value for each match; null where it is of an event that is not taken."""
         if isinstance(value, Attribute):
             slot = self.logical.slot(value.var).index
             optional = slot in self.plan.optional
             if times is not None and not optional and value.name == self.logical.schema.time and self._exact_time:
-                return self._time(table, table[slot], times)
+                return self._time((slot,), table[slot], times)
             return self._take(value.name, table[slot], optional)
         if isinstance(value, Literal):
             return pa.array([value.value], value_type(value, self.logical)).take(
@@ -80,11 +84,11 @@ class Output:
 
         return look
 
-    def _time(self, table: Table, rows: Ints, times: dict[int, pa.Array]) -> pa.Array:
-        """The times of rows; the same rows are not converted twice."""
-        if id(rows) not in times:
-            times[id(rows)] = times_to_array(self.store.ts[rows], self.logical.schema)
-        return times[id(rows)]
+    def _time(self, slots: tuple[int, ...], rows: Ints, times: dict[tuple[int, ...], pa.Array]) -> pa.Array:
+        """The times of rows; those of one slot are not converted twice."""
+        if slots not in times:
+            times[slots] = times_to_array(self.store.ts[rows], self.logical.schema)
+        return times[slots]
 
     def _events(self, table: Table, name: str, field: pa.Field) -> pa.Array:
         slot = self.logical.slot(name).index
