@@ -6,6 +6,7 @@ from eventcube.language.parse import parse
 from eventcube.match import match, set_aside
 from eventcube.plan.explain import explain
 from eventcube.runtime.runtime import Runtime
+from eventcube.wide import wide
 
 __all__ = [
     "BindError",
@@ -20,6 +21,7 @@ __all__ = [
     "match",
     "parse",
     "set_aside",
+    "wide",
 ]
 
 __version__ = "0.1.0"

@@ -102,7 +102,7 @@ def set_aside(
 ) -> Any:
     """The rows that `match` cannot use (no time that can be read, no type), each with the reason."""
     if is_spark(events):
-        from eventcube.spark.batch import set_aside_rows
+        from eventcube.spark.aside import set_aside_rows
 
         return set_aside_rows(events, time=time, type=type, time_unit=time_unit)
     table = to_arrow(events)

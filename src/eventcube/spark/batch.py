@@ -1,0 +1,220 @@
+"""`match` over a Spark DataFrame: a plan for Spark, which nothing runs until the result is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from eventcube.concepts.concepts import Concepts
+from eventcube.errors import OptionError
+from eventcube.language.syntax import Query
+from eventcube.options import Options, options
+from eventcube.plan.bind import bind
+from eventcube.plan.build import build
+from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.result import result_schema
+from eventcube.runtime.ingest import read_times
+from eventcube.runtime.many import check_together, long_schema
+from eventcube.runtime.runtime import Queries, named
+from eventcube.schema import EventSchema, Kind
+from eventcube.spark.columns import arrow_schema, check_readable, column, microseconds
+from eventcube.spark.earliest import ORDER
+from eventcube.spark.groups import Merge, partial_schema
+from eventcube.spark.partition import Share, Work
+from eventcube.spark.passes import Keyed, Pass, Sliced, passes
+from eventcube.spark.pushdown import usable
+from eventcube.spark.settings import budget, partitions
+from eventcube.spark.slices import SLICE, TIME, cut
+
+
+def match_dataframe(
+    events: DataFrame,
+    queries: Queries,
+    *,
+    time: str = "ts",
+    type: str | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    concepts: Concepts | Mapping[str, Any] | None = None,
+    time_unit: str = "us",
+    strategy: str = "auto",
+    limit: int | None = None,
+) -> DataFrame:
+    """The matches as a DataFrame that is computed when it is used; what is wrong with the queries is said at once."""
+    if events.isStreaming:
+        raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
+    chosen = options(
+        time=time,
+        type=type,
+        partition_by=partition_by,
+        order_by=order_by,
+        time_unit=time_unit,
+        strategy=strategy,
+        limit=limit,
+    )
+    hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
+    return _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy).frame()
+
+
+class _Batch:
+    """One call of `match`: from bound queries to the frame."""
+
+    def __init__(
+        self, events: DataFrame, queries: Mapping[str, Query], single: bool, chosen: Options, concepts: Concepts | None
+    ) -> None:
+        self.events, self.single, self.options, self.concepts = events, single, chosen, concepts
+        self.columns = arrow_schema(events)
+        self.schema = chosen.schema(self.columns)
+        self.plans = {name: build(bind(q, self.schema, concepts)) for name, q in queries.items()}
+        if not single:
+            check_together(queries)
+        check_readable(self.columns, self._needed(list(self.plans.values())))
+
+    def frame(self) -> DataFrame:
+        """The result of all queries."""
+        limited = {n: p for n, p in self.plans.items() if self._limit(p) is not None and not p.logical.query.agg}
+        free = {n: p for n, p in self.plans.items() if n not in limited}
+        found = [self._matches(each) for each in (passes(free) if free else [])]
+        found += [self._earliest(each) for each in (passes(limited) if limited else [])]
+        return reduce(DataFrame.union, found)
+
+    def _limit(self, plan: PhysicalQuery) -> int | None:
+        limits = [n for n in (plan.logical.query.limit, self.options.limit) if n is not None]
+        return min(limits, default=None)
+
+    # What a pass gives.
+
+    def _matches(self, each: Pass) -> DataFrame:
+        logical = each.queries[0]
+        if logical.query.agg:
+            return self._groups(each, logical)
+        shares = tuple(
+            Share({n: p.logical.query for n, p in each.plans.items() if p.forward is forward}, forward)
+            for forward in (False, True)
+            if any(p.forward is forward for p in each.plans.values())
+        )
+        return self._mapped(each, shares, self._result(logical))
+
+    def _earliest(self, each: Pass) -> DataFrame:
+        shares = tuple(Share({n: p.logical.query}, p.forward, self._limit(p)) for n, p in each.plans.items())
+        result = self._result(each.queries[0])
+        found = self._mapped(each, shares, result.append(pa.field(ORDER, pa.binary(), nullable=False)))
+        if self.single:
+            kept = found.orderBy(ORDER).limit(shares[0].limit or 0)
+            return kept.drop(ORDER)
+        place = F.row_number().over(Window.partitionBy("query").orderBy(ORDER))
+        most = F.create_map(*[F.lit(v) for s in shares for v in (next(iter(s.queries)), s.limit)])
+        ranked = found.withColumn(TIME, place).where(F.col(TIME) <= most[F.col("query")])
+        return ranked.drop(ORDER, TIME)
+
+    def _groups(self, each: Pass, logical: LogicalQuery) -> DataFrame:
+        schema = partial_schema(logical)
+        shares = tuple(Share({n: p.logical.query}, p.forward) for n, p in each.plans.items())
+        partial = self._mapped(each, shares, schema)
+        result = result_schema(logical)
+        keys = [n for n in schema.names if n.startswith("k")]
+        if keys:
+            partial = partial.repartition(partitions(self.events), *[_exact(n, schema) for n in keys])
+        else:
+            partial = partial.union(self._no_groups(schema)).repartition(1)
+        return partial.mapInArrow(function(Merge(logical, result)), from_arrow_schema(result))
+
+    def _no_groups(self, schema: pa.Schema) -> DataFrame:
+        """A row to start from, so that nothing found is a result too."""
+        types = from_arrow_schema(schema)
+        empty = [
+            F.lit(0 if f.name.startswith("n") or self._counts(f.name) else None).cast(f.dataType).alias(f.name)
+            for f in types
+        ]
+        return self.events.sparkSession.range(1).select(*empty)
+
+    def _counts(self, name: str) -> bool:
+        query = next(iter(self.plans.values())).logical.query
+        return query.agg[int(name[1:])].function == "COUNT"
+
+    def _result(self, logical: LogicalQuery) -> pa.Schema:
+        return result_schema(logical) if self.single else long_schema(self.schema)
+
+    # How the events get there.
+
+    def _mapped(self, each: Pass, shares: tuple[Share, ...], result: pa.Schema) -> DataFrame:
+        own = self.options.partition_by
+        settings = {
+            "time": self.options.time,
+            "type": self.options.type,
+            "partition_by": (*own, SLICE) if isinstance(each.spread, Sliced) else own,
+            "order_by": self.options.order_by,
+            "concepts": self.concepts,
+            "time_unit": self.options.time_unit,
+            "strategy": self.options.strategy,
+        }
+        work = Work(shares, settings, self.single, result, budget(self.events))
+        return self._spread(each).mapInArrow(function(work), from_arrow_schema(result))
+
+    def _spread(self, each: Pass) -> DataFrame:
+        """The events that the queries can use, where they can use them."""
+        kept = self.events.where(reduce(Column.__and__, usable(each.queries, self.events.schema)))
+        kept = kept.select(*[column(n) for n in self._needed(list(each.plans.values()))])
+        count = partitions(self.events)
+        match each.spread:
+            case Keyed(key):
+                return kept.repartition(count, *[_exact(n, self.columns) for n in key])
+            case Sliced(window, behind, ahead):
+                names = list(kept.columns)
+                micros = microseconds(kept, self.options.time, self.options.time_unit)
+                if micros is None:
+                    kept, micros = _with_time(kept, self.schema), F.col(TIME)
+                sliced = cut(kept, micros, window, behind=behind, ahead=ahead)
+                sliced = sliced.select(*[column(n) for n in (*names, *sliced.columns[-2:])])
+                return sliced.repartitionById(count, F.pmod(F.col(SLICE), F.lit(count)).cast("int"))
+            case _:
+                return kept.repartition(1)
+
+    def _needed(self, plans: Sequence[PhysicalQuery]) -> list[str]:
+        """The columns that the queries need, in the order of the frame."""
+        chosen = self.options
+        needed = {chosen.time, *([chosen.type] if chosen.type else []), *chosen.partition_by, *chosen.order_by}
+        for plan in plans:
+            needed |= {*plan.logical.columns, *plan.logical.key}
+        return [n for n in self.columns.names if n in needed]
+
+
+def _exact(name: str, schema: pa.Schema) -> Column:
+    """The column, such that what the engine takes for equal is equal: numbers as floats, and NaN as null."""
+    own = column(name)
+    if EventSchema(schema, name).kind(name) is not Kind.FLOAT:
+        return own
+    number = own.cast("double")
+    return F.when(~F.isnan(number), number + F.lit(0.0))
+
+
+def _with_time(frame: DataFrame, schema: EventSchema) -> DataFrame:
+    """The frame with a column of microseconds, read from text as the engine reads it."""
+    own = schema.columns
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            times, valid = read_times(pa.chunked_array([batch.column(schema.time)]), schema)
+            micros = pa.array(times, mask=None if valid is None else ~valid)
+            yield batch.append_column(TIME, micros)
+
+    fields = [own.field(n) for n in frame.columns]
+    return frame.mapInArrow(read, from_arrow_schema(pa.schema([*fields, pa.field(TIME, pa.int64())])))
+
+
+def function(
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The work as a plain function, which is what Spark asks for."""
+
+    def eventcube(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return work(batches)
+
+    return eventcube

@@ -1,0 +1,122 @@
+"""Events' columns as Spark sees them: their Arrow schema, their names in expressions, and time in microseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows it by
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
+
+from eventcube.errors import InputError
+from eventcube.options import UNITS_IN_MICROSECONDS
+
+# Times beyond this are not usable: adding a window to them could overflow.
+EXTREME = 2**62
+_DAY = 86_400_000_000
+_UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "+00:00", "ZULU", "UNIVERSAL"}
+
+
+def column(name: str) -> Column:
+    """The column of that name, whatever characters it has."""
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """The name as SQL takes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def session_zone(frame: DataFrame) -> str:
+    """The session's time zone, which timestamps have on their way to Python."""
+    return frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a frame as the engine will see them; what Arrow cannot hold is there, but cannot be used."""
+    zone = session_zone(frame)
+    return pa.schema([pa.field(f.name, _arrow_type(f.dataType, zone), f.nullable) for f in frame.schema])
+
+
+class Unreadable(pa.ExtensionType):  # type: ignore[misc]
+    """Stands for a Spark type that has no Arrow type."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        super().__init__(pa.binary(), "eventcube.unreadable")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return self.name.encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Unreadable:
+        return cls(serialized.decode())
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _arrow_type(type_: DataType, zone: str) -> pa.DataType:
+    try:
+        return to_arrow_type(type_, timezone=zone)
+    except PySparkTypeError:
+        return Unreadable(type_.simpleString())
+
+
+def check_readable(schema: pa.Schema, needed: list[str]) -> None:
+    """Refuse columns that are needed but cannot be handed to Python."""
+    for name in needed:
+        type_ = schema.field(name).type
+        if isinstance(type_, Unreadable):
+            raise InputError(
+                f"column {name!r} of type {type_} cannot be handed to Python",
+                code="EC308",
+                hint="drop or cast it before matching, or RETURN only what is needed",
+            )
+
+
+def microseconds(frame: DataFrame, time: str, unit: str) -> Column | None:
+    """The time in microseconds, null where it cannot be used; None if only the engine can read it (text)."""
+    type_ = frame.schema[time].dataType
+    own = column(time)
+    if isinstance(type_, IntegralType):
+        factor = UNITS_IN_MICROSECONDS[unit]
+        bound = EXTREME // factor
+        whole = own.cast("bigint")
+        return F.when((whole > -bound) & (whole < bound), whole * F.lit(factor))
+    if isinstance(type_, DateType):
+        return F.unix_date(own).cast("bigint") * F.lit(_DAY)
+    if isinstance(type_, TimestampType):
+        return _not_extreme(F.unix_micros(own))
+    if isinstance(type_, TimestampNTZType):
+        return _not_extreme(_wall_clock(frame, own))
+    return None
+
+
+def _wall_clock(frame: DataFrame, own: Column) -> Column:
+    """A time without a zone, read as if it were UTC whatever the session's zone is."""
+    if not is_connect(frame) and session_zone(frame).upper() in _UTC:
+        return F.unix_micros(own.cast("timestamp"))
+    # A cast would shift and fold times where clocks change.
+    seconds = F.expr("CAST(0 AS BIGINT)")
+    for part, length in ((F.hour(own), 3_600_000_000), (F.minute(own), 60_000_000)):
+        seconds = seconds + part.cast("bigint") * F.lit(length)
+    fraction = (F.extract(F.lit("SECOND"), own) * F.lit(1_000_000)).cast("bigint")
+    return F.unix_date(own.cast("date")).cast("bigint") * F.lit(_DAY) + seconds + fraction
+
+
+def _not_extreme(micros: Column) -> Column:
+    return F.when((micros > -EXTREME) & (micros < EXTREME), micros)
+
+
+def is_connect(frame: Any) -> bool:
+    """Whether a frame or session belongs to Spark Connect, which has no JVM in this process."""
+    return type(frame).__module__.startswith("pyspark.sql.connect")
+
+
+def field_names(schema: StructType) -> list[str]:
+    """The names of the columns."""
+    return list(schema.names)

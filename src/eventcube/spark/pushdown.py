@@ -1,0 +1,203 @@
+"""What can be left out before the shuffle: a filter that Spark pushes into the scan.
+
+The filter may let too much through (the engine tests again), but never too little. It is written without NOT: a
+comparison with null, which neither holds nor fails for the engine, is null for Spark, and both leave the row out;
+Spark takes NaN for larger than every number where the engine takes it for null, which only lets more through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DataType, DateType, DecimalType, StringType, StructType, TimestampNTZType, TimestampType
+
+from eventcube.language.syntax import (
+    AllOf,
+    AnyOf,
+    Attribute,
+    Between,
+    Comparison,
+    CountWindow,
+    In,
+    IsNull,
+    Literal,
+    NotQual,
+    Qual,
+    Timestamp,
+    Truth,
+    Value,
+)
+from eventcube.plan.logical import LogicalQuery, PredicateClass, Slot, regions
+from eventcube.schema import Kind
+from eventcube.spark.columns import column
+
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_EPOCH = datetime(1970, 1, 1)
+_LARGEST = 2**63 - 1
+
+
+def usable(queries: Sequence[LogicalQuery], frame: StructType) -> list[Column]:
+    """Conditions that every event that some component of the queries can use meets.
+
+    There is none but for the time where a window counts events: there every event counts.
+    """
+    schema = queries[0].schema
+    found = [column(schema.time).isNotNull()]
+    if any(isinstance(q.window, CountWindow) for q in queries):
+        return found
+    slots = [(q, s) for q in queries for s in q.slots]
+    if all(s.types is not None for _, s in slots) and schema.type is not None and _binary(frame[schema.type].dataType):
+        types = sorted(frozenset().union(*(s.types or () for _, s in slots)))
+        found.append(column(schema.type).isin(types))
+    if all(_local(q, s) for q, s in slots):
+        translated = [_slot(q, s, frame) for q, s in slots]
+        if all(t is not None for t in translated):
+            found.append(reduce(or_, [t for t in translated if t is not None]))
+    return [*found, *(column(name).isNotNull() for name in _never_null(queries))]
+
+
+def _never_null(queries: Sequence[LogicalQuery]) -> Iterable[str]:
+    """Columns that must agree in all events of a match, and so cannot be null in any, for every query."""
+    keys = [set(q.key) if len(q.positive) > 1 else set() for q in queries]
+    return sorted(set.intersection(*keys))
+
+
+def _local(query: LogicalQuery, slot: Slot) -> list[Qual]:
+    every = (p for r in regions(query.region) for p in r.predicates)
+    return [p.qual for p in every if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
+
+
+def _slot(query: LogicalQuery, slot: Slot, frame: StructType) -> Column | None:
+    """What the events of a component meet; None if that cannot be said."""
+    found = [c for q in _local(query, slot) if (c := superset(q, query, frame)) is not None]
+    if not found:
+        return None
+    type_ = query.schema.type
+    if type_ is not None and slot.types is not None and _binary(frame[type_].dataType):
+        found.insert(0, column(type_).isin(sorted(slot.types)))
+    return reduce(and_, found)
+
+
+def superset(qual: Qual, query: LogicalQuery, frame: StructType, *, negated: bool = False) -> Column | None:
+    """A condition that is true wherever the qual holds (or, negated, fails); None for no condition."""
+    match qual:
+        case AllOf(quals) | AnyOf(quals):
+            parts = [superset(q, query, frame, negated=negated) for q in quals]
+            known = [p for p in parts if p is not None]
+            if isinstance(qual, AllOf) is not negated:
+                return reduce(and_, known) if known else None
+            return reduce(or_, known) if len(known) == len(parts) else None
+        case NotQual(inner):
+            return superset(inner, query, frame, negated=not negated)
+        case Comparison(op, left, right):
+            return _comparison(_OPPOSITE[op] if negated else op, left, right, query, frame)
+        case In(value, options):
+            return _in(value, options, query, frame, negated=negated)
+        case Between(value, low, high):
+            bounds = (Comparison(">=", value, low), Comparison("<=", value, high))
+            return superset(AllOf(bounds), query, frame, negated=negated)
+        case IsNull(Attribute(_, name) as attribute):
+            own = column(name)
+            if negated:
+                return own.isNotNull()
+            # NaN is null.
+            return own.isNull() | F.isnan(own.cast("double")) if query.kind(attribute) is Kind.FLOAT else own.isNull()
+        case Truth(Attribute(_, name)):
+            return column(name) == F.lit(not negated)
+        case _:
+            return None
+
+
+def _in(
+    value: Value, options: tuple[Value, ...], query: LogicalQuery, frame: StructType, *, negated: bool
+) -> Column | None:
+    plain = [o.value for o in options if isinstance(o, Literal)]
+    same = {type(v) for v in plain}
+    if (
+        not negated
+        and isinstance(value, Attribute)
+        and len(plain) == len(options)
+        and (same == {str} or same == {int})
+        and (query.kind(value), same) in ((Kind.TEXT, {str}), (Kind.INTEGER, {int}))
+        and _comparable(frame[value.name].dataType)
+        and all(not isinstance(v, int) or abs(v) <= _LARGEST for v in plain)
+    ):
+        return column(value.name).isin(plain)
+    equalities = tuple(Comparison("=", value, o) for o in options)
+    return superset(AnyOf(equalities), query, frame, negated=negated) if equalities else None
+
+
+def _comparison(op: str, left: Value, right: Value, query: LogicalQuery, frame: StructType) -> Column | None:
+    """An attribute against a constant."""
+    if isinstance(right, Attribute) and not isinstance(left, Attribute):
+        left, right, op = right, left, _FLIPPED[op]
+    if not isinstance(left, Attribute):
+        return None
+    if isinstance(right, Literal) and right.value is None:
+        return F.lit(False)
+    type_ = frame[left.name].dataType
+    constant = _constant(right, query.kind(left), type_)
+    if constant is None:
+        return None
+    own = column(left.name)
+    own = own.cast("timestamp_ntz") if isinstance(type_, DateType) else own
+    match op:
+        case "=":
+            return own == constant
+        case "!=":
+            return own != constant
+        case "<":
+            return own < constant
+        case "<=":
+            return own <= constant
+        case ">":
+            return own > constant
+        case _:
+            return own >= constant
+
+
+def _constant(value: Value, kind: Kind, type_: DataType) -> Column | None:
+    """The constant, if Spark compares it with such a column just as the engine does."""
+    if not _comparable(type_):
+        return None
+    match value:
+        case Literal(bool() as truth) if kind is Kind.BOOLEAN:
+            return F.lit(truth)
+        case Literal(str() as text) if kind is Kind.TEXT:
+            return F.lit(text)
+        case Literal(bool()):
+            return None
+        case Literal(int() as number) if kind.numeric and abs(number) <= _LARGEST:
+            return F.lit(number) if kind is Kind.INTEGER else F.lit(float(number))
+        case Literal(float() as number) if kind.numeric:
+            return F.lit(number)
+        case Timestamp(micros) if kind is Kind.TIME:
+            return _moment(micros, type_)
+    return None
+
+
+def _moment(micros: int, type_: DataType) -> Column | None:
+    if isinstance(type_, TimestampType):
+        return F.timestamp_micros(F.lit(micros)) if abs(micros) < 2**55 else None
+    if not isinstance(type_, TimestampNTZType | DateType):
+        return None
+    try:
+        moment = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+    return F.lit(moment.isoformat(sep=" ")).cast("timestamp_ntz")
+
+
+def _comparable(type_: DataType) -> bool:
+    # The engine compares decimals as floats; text in another collation than by bytes is compared by bytes.
+    return not isinstance(type_, DecimalType) and _binary(type_)
+
+
+def _binary(type_: DataType) -> bool:
+    return not isinstance(type_, StringType) or type_ == StringType()
