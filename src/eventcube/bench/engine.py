@@ -19,7 +19,7 @@ from eventcube.bench.self_join import duckdb_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, Sequence
 from eventcube.errors import EventCubeError
-from eventcube.runtime import Runtime
+from eventcube.match import match
 
 GOALS = {"Q1": 2.0, "Q2": 2.0, "Q3": 2.0, "Q4": 2.0, "Q5": 5.0}
 
@@ -49,10 +49,8 @@ class MatchesDifferError(EventCubeError):
 
 
 def eventcube_answer(table: pa.Table, query: Sequence) -> pa.Table:
-    """The whole result by eventcube's runtime in this process."""
-    runtime = Runtime(query.text, schema=table.schema, time="ts", type="symbol")
-    batches = [*runtime.push(table), *runtime.finish()]
-    return pa.Table.from_batches(batches, runtime.schema)
+    """The whole result by eventcube in this process."""
+    return match(table, query.text, time="ts", type="symbol")
 
 
 def duckdb_answers(table: pa.Table) -> Callable[[str], pa.Table]:

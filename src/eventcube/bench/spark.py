@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +14,7 @@ from eventcube.bench.measure import alternate, fastest, machine, save
 from eventcube.bench.self_join import SPARK, spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
+from eventcube.match import match
 from eventcube.spark.session import start_session
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SIDES = ("match", "identity", "sql")
 SLICE_WINDOWS = 200
 """Windows in a slice of the identity pipeline's time line."""
-TUNING_EVENTS = 1_000_000
-"""On how many events the forms of SQL are tried."""
+TUNING_SHARE = 4
+"""The forms of SQL are tried on one part in so many of the events: many enough that no side of a join is broadcast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Case:
 
 def eventcube_frame(events: DataFrame, query: Sequence) -> DataFrame:
     """The matches by eventcube."""
-    match: Callable[..., DataFrame] = importlib.import_module("eventcube").match
-    return match(events, query.text, time="ts", type="symbol")
+    found: DataFrame = match(events, query.text, time="ts", type="symbol")
+    return found
 
 
 def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
@@ -148,28 +148,28 @@ def _measure(session: SparkSession, case: Case, data: Path, repetitions: int, si
     if len(matches) > 1:
         raise RuntimeError(f"{query.name}: eventcube and Spark SQL found different matches: {matches}")
     rates = {side: case.trades.events / timing.median for side, timing in alternate(contestants, repetitions).items()}
-    match, identity, by_sql = (rates.get(side, 0.0) for side in SIDES)
+    ours, identity, by_sql = (rates.get(side, 0.0) for side in SIDES)
     return SparkRow(
         query=query.name,
         keyed=query.key is not None,
         events=case.trades.events,
         keys=case.trades.accounts,
         matches=max(matches, default=0),
-        match_rate=match,
+        match_rate=ours,
         identity_rate=identity,
         sql_rate=by_sql,
         sql_form=form,
-        of_identity=match / identity if identity else 0.0,
-        of_sql=match / by_sql if by_sql else 0.0,
+        of_identity=ours / identity if identity else 0.0,
+        of_sql=ours / by_sql if by_sql else 0.0,
     )
 
 
 def _best_sql(session: SparkSession, case: Case, data: Path) -> tuple[str, str]:
     """The fastest form on the first events, by name and as text."""
     forms = spark_forms(case.query)
-    few = replace(case.trades, events=min(TUNING_EVENTS, case.trades.events))
+    few = replace(case.trades, events=max(1, case.trades.events // TUNING_SHARE))
     _events(session, few, data).createOrReplaceTempView("trades")
-    form = fastest(forms, lambda sql: run_whole(session.sql(sql)))
+    form = fastest(forms, lambda sql: run_whole(session.sql(sql)), tries=1)
     return form, forms[form]
 
 
@@ -189,8 +189,3 @@ def _shown(rows: Iterable[SparkRow], repetitions: int) -> Table:
         ratios = [f"{row.of_identity:.2f}", f"{row.of_sql:.1f}"]
         table.add_row(row.query, f"{row.events:,}", keys, f"{row.matches:,}", *rates, *ratios)
     return table
-
-
-def shape_of(frame: Any) -> str:
-    """The physical plan of a frame as text, to see that two pipelines are the same but for the function."""
-    return str(frame._jdf.queryExecution().executedPlan().toString())
