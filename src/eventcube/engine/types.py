@@ -21,11 +21,13 @@ class TypeNames:
         self.names = tuple(sorted(names))
         texts = [n.encode() for n in self.names]
         self._bits = max(4, (len(texts) ** 2).bit_length())
-        self._factor = 0
+        self._factor = np.uint64(0)
         if texts and max(map(len, texts)) <= _LONGEST:
             offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
             self._ends = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
-            self._table, self._factor = name_table(*self._ends, self._bits)
+            self._table, factor = name_table(*self._ends, self._bits)
+            # As a plain int it would be taken for a signed one, and half of the factors do not fit that.
+            self._factor = np.uint64(factor)
 
     def codes(self, column: pa.ChunkedArray) -> Array:
         """The code of each type in a column without nulls."""
