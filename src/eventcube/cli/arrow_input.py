@@ -17,6 +17,7 @@ from eventcube.cli.inputs import Inputs
 from eventcube.errors import InputError
 
 FOOTERS_CHECKED = 1000
+LONGEST_REASON = 200
 
 
 def open_dataset(inputs: Inputs) -> ds.Dataset:
@@ -87,15 +88,17 @@ def _told(error: Exception, inputs: Inputs) -> tuple[str, str]:
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
     file = next((f for f in inputs.files if f in text), inputs.files[0] if len(inputs.files) == 1 else inputs.shown)
-    text = re.sub(r"^(Error creating dataset\. )?Could not (read schema|open).*?(from|source) '.*?'[.:]\s*", "", text)
-    text = re.sub(r"^Could not open \w+ input source '.*?':\s*", "", text)
-    text = re.sub(r"\.? Is this a '\w+' file\?", "", text)
-    return file, text[:1].lower() + text[1:].rstrip(".")
+    reason = re.sub(r"^.*input source '.*?': (Invalid: )?", "", text)
+    reason = re.sub(r"(: |^)Could not open .*?'\.?$", "", reason)
+    readable = "".join(c if c.isprintable() and c != "\ufffd" else "?" for c in reason)[:LONGEST_REASON]
+    return file, readable.rstrip(".")
 
 
 def _hint(reason: str) -> str | None:
     if "conversion error" in reason or "changed from" in reason:
         return "without Spark a column's type is taken from its first rows; Spark looks at all: leave out --no-spark"
+    if "parse error" in reason:
+        return "on Spark such rows are read as far as they go, and set aside if they have no time: leave out --no-spark"
     if "not a parquet file" in reason or "magic bytes" in reason:
         return "is it another format? say --input-format csv or jsonl"
     return None

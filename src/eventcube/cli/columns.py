@@ -20,7 +20,7 @@ TYPES = {
     **dict.fromkeys(("timestamp", "timestamp_ntz", "datetime"), pa.timestamp("us")),
     "date": pa.date32(),
 }
-_COLUMN = re.compile(r"\s*(`(?:[^`]|``)+`|[^\s,:`]+)\s*:?\s*([A-Za-z_]+)\s*(?:\([\d\s,]*\))?\s*(,|$)")
+_COLUMN = re.compile(r"\s*(`(?:[^`]|``)+`|[^\s,:`]+)(?:\s*:\s*|\s+)([A-Za-z_]+)\s*(?:\([\d\s,]*\))?\s*(,|$)")
 
 
 def parse_columns(text: str) -> pa.Schema:

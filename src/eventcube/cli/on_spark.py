@@ -25,6 +25,7 @@ from eventcube.match import match, set_aside
 from eventcube.runtime.ingest import REASON
 from eventcube.schema import Kind, kind_of
 from eventcube.spark import files, survey
+from eventcube.spark.columns import arrow_schema
 from eventcube.spark.failures import plain_failures
 from eventcube.spark.session import start_session
 from eventcube.spark.tasks import running_tasks
@@ -88,9 +89,9 @@ class OnSpark:
                 paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
                 self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, nanoseconds)
                 self.events = self.read.drop(files.CORRUPT)
-                self.columns = files.arrow_columns(self.events)
+                self.columns = arrow_schema(self.events)
                 self.matches: DataFrame = match(self.events, query, **settings.for_match())
-                self.schema = files.arrow_columns(self.matches)
+                self.schema = arrow_schema(self.matches)
         except BaseException:
             self.close()
             raise
@@ -127,7 +128,7 @@ class OnSpark:
         """Write the rows that cannot be used, with the reason."""
         aside = self._aside()
         with self.spark.working("writing what was set aside"):
-            write_batches(files.collect_batches(aside), files.arrow_columns(aside), format_, path)
+            write_batches(files.collect_batches(aside), arrow_schema(aside), format_, path)
 
     def close(self) -> None:
         """Stop Spark."""

@@ -37,6 +37,14 @@ def check_survey(survey: Survey, query: Query, shown: str, concepts: Concepts | 
     """Refuse an input without events, and a query for types that no event has."""
     if survey.events == 0:
         raise InputError(f"{shown} has no events", code="EC327", hint="is it the right file?")
+    aside = sum(survey.set_aside.values())
+    if aside == survey.events:
+        reasons = ", ".join(f"{reason}: {count:,}" for reason, count in survey.set_aside.items())
+        raise InputError(
+            f"none of the {aside:,} events of {shown} can be used ({reasons})",
+            code="EC328",
+            hint="are --time and --type the right columns? --time-unit says what a whole number counts",
+        )
     known = set(concepts.names) if concepts else set()
     missing = [c for c in components(query.pattern) if c.type in survey.missing - known]
     if missing and not allow_missing:

@@ -40,9 +40,12 @@ class Concepts:
         try:
             content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}", code="EC310") from None
+            raise InputError(f"cannot read {path}: {error.strerror}", code="EC314") from None
         except yaml.YAMLError as error:
-            raise InputError(f"{path} is not YAML: {error}", code="EC311") from None
+            mark = getattr(error, "problem_mark", None)
+            place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+            problem = getattr(error, "problem", None) or "it is no text"
+            raise InputError(f"{path} is not YAML{place}: {problem}", code="EC311") from None
         if not isinstance(content, dict):
             raise InputError(f"{path} holds no concepts", code="EC311", hint="write, say, Computer: [INTC, MSFT]")
         return cls(content)

@@ -175,13 +175,26 @@ def _alike(left: Value, right: Value, kind_of: KindOf, report: Callable[[Diagnos
 
 def _compare_hint(left: Value, right: Value, first: Kind, second: Kind) -> str | None:
     for literal, other in ((left, second), (right, first)):
-        if isinstance(literal, Literal) and isinstance(literal.value, str) and other.numeric:
+        if (
+            isinstance(literal, Literal)
+            and isinstance(literal.value, str)
+            and other.numeric
+            and _is_number(literal.value)
+        ):
             return f"write the number without quotes: {literal.value}"
         if isinstance(literal, Literal) and isinstance(literal.value, int | float) and other is Kind.TEXT:
             return f"write the text in quotes: '{literal.value}'"
     if {first, second} == {Kind.INTEGER, Kind.DURATION} or {first, second} == {Kind.FLOAT, Kind.DURATION}:
         return "give the length of time a unit, as in 5 minutes"
     return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_time(literal: Literal, report: Callable[[Diagnostic], None]) -> Value:

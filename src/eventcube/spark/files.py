@@ -8,8 +8,9 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType
+
+from eventcube.spark.columns import arrow_schema, quoted
 
 CORRUPT = "_corrupt_record"
 _TEXT_TIMES = {
@@ -40,16 +41,11 @@ def read_files(session: SparkSession, paths: Sequence[str], format_: str, nanose
     return events
 
 
-def arrow_columns(events: DataFrame) -> pa.Schema:
-    """The columns of a frame as Arrow sees them."""
-    return to_arrow_schema(events.schema)
-
-
 def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Table, int]:
     """The first rows in an order, and the number of all, in one job."""
     seen = Observation()
     watched = frame.observe(seen, f.count(f.lit(1)).alias("rows"))
-    rows = (watched.orderBy(*(_quoted(n) for n in order)) if order else watched).limit(most).toArrow()
+    rows = (watched.orderBy(*(quoted(n) for n in order)) if order else watched).limit(most).toArrow()
     if order:
         return rows, int(seen.get["rows"])
     # Without an order Spark stops as soon as it has enough.
@@ -58,7 +54,7 @@ def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Ta
 
 def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
     """All rows at the driver, a batch at a time; computed in parallel and kept on the executors' disks meanwhile."""
-    schema = arrow_columns(frame)
+    schema = arrow_schema(frame)
     packed = frame.mapInArrow(_pack, "batch binary").persist(StorageLevel.DISK_ONLY)
     try:
         packed.count()
@@ -97,22 +93,20 @@ def _flat(frame: DataFrame) -> list[Column]:
     for field in frame.schema:
         if isinstance(field.dataType, StructType):
             columns += [
-                _text_ready(
-                    f"{_quoted(field.name)}.{_quoted(inner.name)}", inner.dataType, f"{field.name}.{inner.name}"
-                )
+                _text_ready(f"{quoted(field.name)}.{quoted(inner.name)}", inner.dataType, f"{field.name}.{inner.name}")
                 for inner in field.dataType
             ]
         else:
-            columns.append(_text_ready(_quoted(field.name), field.dataType, field.name))
+            columns.append(_text_ready(quoted(field.name), field.dataType, field.name))
     return columns
 
 
 def _plain(frame: DataFrame) -> list[Column]:
     """Columns as JSON should hold them: lengths of time in seconds."""
     return [
-        _text_ready(_quoted(x.name), x.dataType, x.name)
+        _text_ready(quoted(x.name), x.dataType, x.name)
         if isinstance(x.dataType, DayTimeIntervalType)
-        else f.col(_quoted(x.name))
+        else f.col(quoted(x.name))
         for x in frame.schema
     ]
 
@@ -124,7 +118,3 @@ def _text_ready(column: str, type_: DataType, name: str) -> Column:
     if isinstance(type_, StructType | ArrayType | MapType):
         return f.to_json(f.col(column)).alias(name)
     return f.col(column).alias(name)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from eventcube.spark.columns import column
+
 
 def count_events(
     events: DataFrame, time: str, type_: str | None, wanted: Mapping[str, Iterable[str]]
 ) -> tuple[int, int, frozenset[str]]:
     """In one job: the rows, those that have a time and a type, and the wanted names none of whose types occur."""
-    time_there = f.col(_quoted(time)).isNotNull()
+    time_there = column(time).isNotNull()
     if type_ is None:
         row = events.agg(f.count(f.lit(1)), f.count_if(time_there)).first()
         assert row is not None
         return int(row[0]), int(row[1]), frozenset()
-    kind = f.col(_quoted(type_))
+    kind = column(type_)
     usable = time_there & kind.isNotNull()
     found = [f.max(kind.isin(*types)) for types in wanted.values()]
     row = events.agg(f.count(f.lit(1)), f.count_if(usable), *found).first()
@@ -28,13 +30,9 @@ def count_events(
 
 def some_types(events: DataFrame, type_: str, most: int = 1000) -> list[str | None]:
     """Types that events have; all, if they are not very many."""
-    return [row[0] for row in events.select(_quoted(type_)).distinct().limit(most).collect()]
+    return [row[0] for row in events.select(column(type_)).distinct().limit(most).collect()]
 
 
 def count_reasons(aside: DataFrame, reason: str) -> dict[str, int]:
     """How often each reason occurs."""
-    return {row[0]: int(row[1]) for row in aside.groupBy(_quoted(reason)).count().orderBy(_quoted(reason)).collect()}
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return {row[0]: int(row[1]) for row in aside.groupBy(column(reason)).count().orderBy(column(reason)).collect()}

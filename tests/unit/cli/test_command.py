@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.unit.cli.conftest import Call
+
+import eventcube
+from eventcube.cli import main
+from eventcube.cli.command import Commands
+
+
+def _commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = [path]
+    for name, command in group.commands.items():
+        found += _commands(command, (*path, name)) if isinstance(command, click.Group) else [(*path, name)]
+    return found
+
+
+@pytest.mark.parametrize("path", _commands(main), ids=" ".join)
+def test_help_shows_an_example(path: tuple[str, ...], call: Call) -> None:
+    result = call(*path, "--help")
+    assert result.exit_code == 0
+    assert f"\n    eventcube {' '.join(path)}".rstrip() in result.stdout
+
+
+def test_the_version(call: Call) -> None:
+    assert call("--version").stdout.strip().endswith(eventcube.__version__)
+
+
+def test_interrupted() -> None:
+    @click.command()
+    def forever() -> None:
+        raise KeyboardInterrupt
+
+    group = Commands("eventcube", commands=[forever])
+    result = CliRunner().invoke(group, ["forever"])
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "interrupted"
+
+
+def test_a_wrong_option_is_a_mistake(call: Call) -> None:
+    assert call("run", "--frob").exit_code == 2
+    assert call("frob").exit_code == 2

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from tests.unit.cli.conftest import EVENTS, Call
+
+AGAIN = "PATTERN SEQ(Login a, !(Logout b, b.user = a.user), Login c) WHERE a.user = c.user WITHIN 1 hour"
+PAIRS = "PATTERN SEQ(Login a, Login c) WHERE a.user = c.user WITHIN 1 hour RETURN a, c.ts - a.ts AS gap"
+LOCAL = ("--type", "kind", "--no-spark")
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_matches_are_shown_on_the_screen(call: Call) -> None:
+    result = call("run", AGAIN, "events.csv", *LOCAL)
+    assert result.exit_code == 0
+    assert "2026-01-01 09:00:30" in result.stdout
+    assert "user ann" in result.stdout
+    assert "bob" not in result.stdout
+    assert result.stderr.startswith("1 match in 5 events, ")
+
+
+def test_the_screen_shows_the_first_and_counts_the_rest(call: Call, folder: Path) -> None:
+    table = pa.table({"ts": range(100), "kind": ["A"] * 100})
+    pq.write_table(table, folder / "many.parquet")
+    result = call("run", "PATTERN SEQ(A a, A b) WITHIN 2 us RETURN a.ts AS a", "many.parquet", *LOCAL)
+    assert "more; --out PATH writes all of them" in result.stdout
+    assert "177 more" in result.stdout
+    assert result.stderr.startswith("197 matches in 100 events")
+
+
+def test_a_query_is_read_from_a_file(call: Call, folder: Path) -> None:
+    (folder / "again.neel").write_text(AGAIN, encoding="utf-8")
+    assert call("run", "again.neel", "events.csv", *LOCAL).stderr.startswith("1 match ")
+
+
+def test_parquet_keeps_events_as_structs_with_start_and_end_first(call: Call, folder: Path) -> None:
+    assert call("run", AGAIN, "events.csv", *LOCAL, "--out", "found/matches.parquet").exit_code == 0
+    found = pq.read_table(folder / "found" / "matches.parquet")
+    assert found.column_names == ["start", "end", "a", "c"]
+    assert found["a"].to_pylist() == [{"ts": datetime(2026, 1, 1, 9), "kind": "Login", "user": "ann", "amount": 1.5}]
+
+
+def test_csv_has_a_column_for_each_attribute_and_seconds_for_lengths_of_time(call: Call, folder: Path) -> None:
+    assert call("run", PAIRS, "events.csv", *LOCAL, "--out", "matches.csv").exit_code == 0
+    found = pa_csv.read_csv(folder / "matches.csv")
+    assert found.column_names == ["start", "end", "a.ts", "a.kind", "a.user", "a.amount", "gap"]
+    assert found["a.user"].to_pylist() == ["ann", "bob"]
+    assert found["gap"].to_pylist() == [30, 30]
+
+
+def test_json_lines_go_to_standard_output_without_a_place_for_them(call: Call) -> None:
+    result = call("run", PAIRS, "events.csv", *LOCAL, "--format", "jsonl")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["gap"] for row in rows] == [30.0, 30.0]
+    assert rows[0]["a"]["ts"] == "2026-01-01T09:00:00"
+
+
+def test_variables_of_an_alternative_not_taken_are_empty(call: Call, folder: Path) -> None:
+    query = "PATTERN SEQ(Login a, OR(Logout b, Gone g)) WHERE a.user = 'bob' WITHIN 1 hour RETURN b, g"
+    arguments = ("run", query, "events.csv", *LOCAL, "--allow-missing-types")
+    assert call(*arguments, "--out", "m.csv").exit_code == 0
+    assert (folder / "m.csv").read_text().splitlines()[1].endswith('"Logout","bob",3.5,,,,')
+    assert '"g": null' in call(*arguments, "--format", "jsonl").stdout
+
+
+def test_the_summary_as_json(call: Call) -> None:
+    result = call("run", AGAIN, "events.csv", *LOCAL, "--json", "--out", "m.parquet")
+    summary = json.loads(result.stdout)
+    assert (summary["events"], summary["matches"], summary["set_aside"]) == (5, 1, 0)
+    assert summary["out"] == "m.parquet"
+    assert result.stderr == ""
+
+
+def test_quiet_says_nothing(call: Call) -> None:
+    result = call("run", AGAIN, "events.csv", *LOCAL, "--quiet", "--out", "m.parquet")
+    assert result.output == ""
+
+
+def test_rows_without_time_or_type_are_counted_and_written(call: Call, folder: Path) -> None:
+    (folder / "events.csv").write_text(EVENTS + ",Login,cat,1\n2026-01-01 10:00:00,,cat,2\n", encoding="utf-8")
+    result = call("run", AGAIN, "events.csv", *LOCAL, "--set-aside", "aside.jsonl")
+    assert "2 set aside (the time is null: 1, the type is null: 1); in aside.jsonl" in result.stderr
+    rows = [json.loads(line) for line in (folder / "aside.jsonl").read_text().splitlines()]
+    assert [(r["user"], r["set_aside_reason"]) for r in rows] == [
+        ("cat", "the time is null"),
+        ("cat", "the type is null"),
+    ]
+
+
+def test_a_folder_is_written_for_a_name_without_an_ending(call: Call, folder: Path) -> None:
+    assert call("run", AGAIN, "events.csv", *LOCAL, "--out", "found").exit_code == 0
+    assert pq.read_table(folder / "found").num_rows == 1
+
+
+def test_a_result_is_replaced_only_if_asked_and_only_when_the_new_one_is_there(call: Call, folder: Path) -> None:
+    out = folder / "m.csv"
+    out.write_text("old")
+    assert call("run", AGAIN, "events.csv", *LOCAL, "--out", "m.csv").exit_code == 2
+    wrong = AGAIN.replace("Logout", "Logot")
+    assert call("run", wrong, "events.csv", *LOCAL, "--out", "m.csv", "--overwrite").exit_code == 2
+    assert out.read_text() == "old"
+    assert call("run", AGAIN, "events.csv", *LOCAL, "--out", "m.csv", "--overwrite").exit_code == 0
+    assert out.read_text().startswith('"start"')
+
+
+def test_a_type_that_no_event_has_can_be_allowed(call: Call) -> None:
+    result = call("run", AGAIN.replace("Logout", "Reset"), "events.csv", *LOCAL, "--allow-missing-types")
+    assert result.stderr.startswith("2 matches")
+
+
+def test_a_hierarchy_of_types(call: Call, folder: Path) -> None:
+    (folder / "concepts.yaml").write_text("Session: [Login, Logout]\n")
+    query = "PATTERN SEQ(Session a, Logout b) WHERE a.user = b.user WITHIN 1 hour"
+    assert call("run", query, "events.csv", *LOCAL, "--concepts", "concepts.yaml").stderr.startswith("1 match")
+
+
+def test_no_within_is_warned_of(call: Call) -> None:
+    result = call("run", "PATTERN SEQ(Login a, Logout b) WHERE a.user = b.user", "events.csv", *LOCAL)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: the query has no WITHIN")
+
+
+def test_no_type_column_is_noted(call: Call) -> None:
+    result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 5 s", "events.csv", "--no-spark")
+    assert "note: no type column is named (perhaps --type kind)" in result.stderr
+
+
+def test_aggregates_are_shown(call: Call) -> None:
+    result = call(
+        "run", "PATTERN Login a GROUPBY a.user AS who AGG COUNT(*) AS n, SUM(a.amount) AS s", "events.csv", *LOCAL
+    )
+    assert "ann" in result.stdout
+    assert "8.0" in result.stdout
+
+
+def test_events_that_pandas_wrote(call: Call, folder: Path) -> None:
+    frame = pd.read_csv(folder / "events.csv", parse_dates=["ts"])
+    frame.to_parquet(folder / "events.parquet")
+    assert call("run", AGAIN, "events.parquet", *LOCAL).stderr.startswith("1 match ")
+
+
+def test_all_files_of_a_folder_are_one_input(call: Call, folder: Path) -> None:
+    lines = EVENTS.splitlines(keepends=True)
+    (folder / "day").mkdir()
+    (folder / "day" / "1.csv").write_text("".join(lines[:3]))
+    (folder / "day" / "2.csv").write_text("".join([lines[0], *lines[3:]]))
+    (folder / "day" / "_notes.csv").write_text("not, events")
+    for named in ("day", "day/?.csv"):
+        assert call("run", AGAIN, named, *LOCAL).stderr.startswith("1 match in 5 events")
