@@ -23,13 +23,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The seconds of each repetition."""
+    """The seconds of each repetition, by the clock on the wall and by the processor's."""
 
     seconds: tuple[float, ...]
+    processor: tuple[float, ...]
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def busy(self) -> float:
+        """The median of the processor's seconds, which other processes disturb less."""
+        return statistics.median(self.processor)
 
     @property
     def best(self) -> float:
@@ -37,8 +43,7 @@ class Timing:
 
 
 def timed(run: Callable[[], T]) -> tuple[float, T]:
-    """How long a call took, and what it gave; the garbage of the call before is not counted."""
-    gc.collect()
+    """How long a call took, and what it gave."""
     begun = time.perf_counter()
     result = run()
     return time.perf_counter() - begun, result
@@ -46,11 +51,15 @@ def timed(run: Callable[[], T]) -> tuple[float, T]:
 
 def alternate(contestants: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Timing]:
     """Each contestant's timings, taken in turns so that a busy machine disturbs all of them alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
     for _ in range(repetitions):
         for name, run in contestants.items():
-            seconds[name].append(timed(run)[0])
-    return {name: Timing(tuple(taken)) for name, taken in seconds.items()}
+            # The garbage of the call before is not this one's.
+            gc.collect()
+            begun = time.process_time()
+            seconds, _result = timed(run)
+            taken[name].append((seconds, time.process_time() - begun))
+    return {name: Timing(*zip(*pairs, strict=True)) for name, pairs in taken.items()}
 
 
 def fastest(forms: Mapping[str, str], run: Callable[[str], object], tries: int = 2) -> str:

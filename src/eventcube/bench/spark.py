@@ -11,19 +11,20 @@ from rich.console import Console
 from rich.table import Table
 
 from eventcube.bench.measure import alternate, fastest, machine, save
-from eventcube.bench.self_join import SPARK, spark_forms
+from eventcube.bench.self_join import spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
 from eventcube.match import match
+from eventcube.spark.columns import microseconds
 from eventcube.spark.session import start_session
+from eventcube.spark.settings import partitions
+from eventcube.spark.slices import SLICE, cut
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 SIDES = ("match", "identity", "sql")
-SLICE_WINDOWS = 200
-"""Windows in a slice of the identity pipeline's time line."""
 TUNING_SHARE = 4
 """The forms of SQL are tried on one part in so many of the events: many enough that no side of a join is broadcast."""
 
@@ -63,15 +64,16 @@ def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
     """What `ec.match` does around its engine, without it: the same columns, filter and shuffle into `mapInArrow`."""
     columns = ["symbol", "ts", *(["price"] if query.rising else []), *([query.key] if query.key else [])]
     wanted = ", ".join(f"'{s}'" for s in (*query.symbols, *([query.absent] if query.absent else [])))
-    kept = events.select(*columns).where(f"symbol IN ({wanted})")
-    partitions = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 4)
+    kept = events.where(f"ts IS NOT NULL AND symbol IN ({wanted})").select(*columns)
+    count = partitions(events)
     if query.key:
-        spread = kept.repartition(partitions, query.key)
+        spread = kept.where(f"{query.key} IS NOT NULL").repartition(count, query.key)
     else:
-        width = SLICE_WINDOWS * query.window_us
-        t = SPARK.micros
-        slices = f"array_distinct(array({t} div {width}, ({t} + {query.window_us}) div {width}))"
-        spread = kept.selectExpr("*", f"explode({slices}) AS slice").repartition(partitions, "slice")
+        # Matches belong to the slice of their last event, which borrows the window behind it.
+        micros = microseconds(kept, "ts", "us")
+        assert micros is not None
+        sliced = cut(kept, micros, query.window_us, behind=True, ahead=False)
+        spread = sliced.repartitionById(count, (sliced[SLICE] % count).cast("int"))
     return spread.mapInArrow(_unchanged, spread.schema)
 
 

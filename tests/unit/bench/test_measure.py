@@ -20,8 +20,8 @@ def test_contestants_take_turns() -> None:
 
 
 def test_median_and_best() -> None:
-    timing = Timing((3.0, 1.0, 2.0))
-    assert (timing.median, timing.best) == (2.0, 1.0)
+    timing = Timing((3.0, 1.0, 2.0), (0.5, 0.4, 0.6))
+    assert (timing.median, timing.best, timing.busy) == (2.0, 1.0, 0.5)
 
 
 def test_results_are_saved_twice(tmp_path: Path) -> None:
