@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -55,14 +55,38 @@ def engine_matches(
 
 
 def engine_batches(
-    query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any
+    query: Query | Sequence[Query],
+    events: list[Event],
+    options: Options,
+    cut: Sequence[int] = (),
+    restarts: Collection[int] = (),
+    **settings: Any,
 ) -> Iterator[pa.RecordBatch]:
-    """What the engine gives for the events pushed in batches of the lengths in `cut`."""
+    """What the engine gives for the events pushed in batches of the lengths in `cut`.
+
+    Before each call that `restarts` numbers, the runtime is saved and another one goes on from there.
+    """
+    runtime = make_runtime(query, events, options, **settings)
+    table = to_arrow(events)
+    start = 0
+    for i, length in enumerate((*cut, table.num_rows)):
+        if i in restarts:
+            runtime = restarted(runtime, make_runtime(query, events, options, **settings))
+        if start < table.num_rows or start == 0:
+            yield from runtime.push(table.slice(start, length))
+        start += length
+    if len(cut) + 1 in restarts:
+        runtime = restarted(runtime, make_runtime(query, events, options, **settings))
+    yield from runtime.finish()
+
+
+def make_runtime(query: Query | Sequence[Query], events: Sequence[Event], options: Options, **settings: Any) -> Runtime:
+    """A runtime that reads events as the options say."""
     if options.concepts:
         settings["concepts"] = _children(options.concepts)
-    if not options.in_order:
+    if not options.in_order and "lateness" not in settings:
         settings["lateness"] = _span(events)
-    runtime = Runtime(
+    return Runtime(
         query,
         time="ts",
         type="type" if options.typed else None,
@@ -70,13 +94,12 @@ def engine_batches(
         partition_by="k" if options.partitioned else None,
         **settings,
     )
-    table = to_arrow(events)
-    start = 0
-    for length in (*cut, table.num_rows):
-        if start < table.num_rows or start == 0:
-            yield from runtime.push(table.slice(start, length))
-        start += length
-    yield from runtime.finish()
+
+
+def restarted(running: Runtime, fresh: Runtime) -> Runtime:
+    """The fresh runtime, gone on from where the other one is."""
+    fresh.restore(running.snapshot())
+    return fresh
 
 
 def draw_cut(rng: Random, count: int) -> list[int]:

@@ -1,4 +1,7 @@
-"""Random queries against the oracle, by the million: `python -m tests.differential.fuzz --cases 100000 --seed 1`."""
+"""Random queries against the oracle, by the million: `python -m tests.differential.fuzz --cases 100000 --seed 1`.
+
+A run goes through all modes of `modes.py`, or keeps to the one that `--mode` names.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ import argparse
 import sys
 import time
 import traceback
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.differential.compare import DisagreementError, check, describe, draw_cut
+from tests.differential.compare import DisagreementError, describe
+from tests.differential.modes import MODES
 from tests.differential.shrink import shrink
-from tests.oracle.generate import Case, random_case
+from tests.oracle.generate import Case
 
 CHUNK = 500
 # Seeds of one run are apart from those of every other.
@@ -46,46 +49,38 @@ class Tally:
         return f"{self.cases} cases, {share:.1f} % with matches, {self.matches} matches, {self.failed} failures"
 
 
-def run(seeds: range) -> Tally:
+def run(mode: str, seeds: range) -> Tally:
     """The cases of some seeds, each with its own cut into batches."""
     tally = Tally()
     for seed in seeds:
-        case = random_case(seed)
         tally.cases += 1
-        cut = cut_of(seed, case)
         try:
-            found = check(*case, cut)
+            found = MODES[mode].check(MODES[mode].draw(Random(seed)), Random(~seed))
         except Exception as error:  # noqa: BLE001 - whatever the engine raises is a finding
             tally.failures.setdefault(_kind(error), []).append(seed)
         else:
             tally.matched += bool(found)
-            tally.matches += len(found)
+            tally.matches += found
     return tally
 
 
-def cut_of(seed: int, case: Case) -> list[int]:
-    """How the events of a seed's case are cut into batches."""
-    return draw_cut(Random(~seed), len(case.events))
-
-
-def explain(seed: int) -> str:
+def explain(mode: str, seed: int) -> str:
     """A failing seed's case made small, and what goes wrong there."""
-    case = random_case(seed)
-    cut = cut_of(seed, case)
-    failure = _failure(case, cut)
+    case = MODES[mode].draw(Random(seed))
+    failure = _failure(mode, case, seed)
     if failure is None:
-        return f"seed {seed}: no failure\n"
+        return f"{mode}, seed {seed}: no failure\n"
     kind = _kind(failure)
 
     def fails(smaller: Case) -> bool:
-        error = _failure(smaller, cut)
+        error = _failure(mode, smaller, seed)
         return error is not None and _kind(error) == kind
 
     small = shrink(case, fails)
-    failure = _failure(small, cut) or failure
-    shown = [f"seed {seed}: {kind}", *traceback.format_exception(failure, limit=-4)]
+    failure = _failure(mode, small, seed) or failure
+    shown = [f"{mode}, seed {seed}: {kind}", *traceback.format_exception(failure, limit=-4)]
     if not isinstance(failure, DisagreementError):
-        shown += [f"query:   {small.query.text}", f"options: {small.options}", f"cut:     {cut}", "events:"]
+        shown += [f"query:   {small.query.text}", f"options: {small.options}", "events:"]
         shown += [f"  {describe(event)}" for event in small.events]
     return "\n".join(line.rstrip("\n") for line in shown) + "\n"
 
@@ -98,9 +93,9 @@ def _kind(error: Exception) -> str:
     return f"{type(error).__name__} in {frame.name} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def _failure(case: Case, cut: Sequence[int]) -> Exception | None:
+def _failure(mode: str, case: Case, seed: int) -> Exception | None:
     try:
-        check(*case, cut)
+        MODES[mode].check(case, Random(~seed))
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is a finding
         return error
     return None
@@ -109,41 +104,48 @@ def _failure(case: Case, cut: Sequence[int]) -> Exception | None:
 def main() -> int:
     """Run the cases asked for; the exit code is 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=100_000)
+    parser.add_argument("--mode", choices=MODES, help="keep to one mode")
+    parser.add_argument("--cases", type=int, default=100_000, help="in all modes together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--explain", type=int, default=3, help="how many failures of each kind to make small and show")
     parser.add_argument("--case", type=int, help="run and explain only the case of this seed")
     arguments = parser.parse_args()
+    modes = [arguments.mode] if arguments.mode else list(MODES)
     if arguments.case is not None:
-        tally = run(range(arguments.case, arguments.case + 1))
+        tallies = {mode: run(mode, range(arguments.case, arguments.case + 1)) for mode in modes}
     else:
         first = arguments.seed * STRIDE
-        tally = _run_all(range(first, first + arguments.cases), arguments.processes, arguments.explain)
-    for seeds in tally.failures.values():
-        for seed in sorted(seeds)[: arguments.explain]:
-            sys.stdout.write(f"\n{explain(seed)}")
-    for kind, seeds in tally.failures.items():
-        sys.stdout.write(f"{len(seeds)} x {kind}: seeds {sorted(seeds)[:10]}\n")
-    sys.stdout.write(f"{tally}\n")
-    return 1 if tally.failures else 0
+        seeds = range(first, first + arguments.cases // len(modes))
+        tallies = _run_all(modes, seeds, arguments.processes, arguments.explain)
+    for mode, tally in tallies.items():
+        for seeds_of in tally.failures.values():
+            for seed in sorted(seeds_of)[: arguments.explain]:
+                sys.stdout.write(f"\n{explain(mode, seed)}")
+        for kind, seeds_of in tally.failures.items():
+            sys.stdout.write(f"{mode}: {len(seeds_of)} x {kind}: seeds {sorted(seeds_of)[:10]}\n")
+    for mode, tally in tallies.items():
+        sys.stdout.write(f"{mode}: {tally}\n")
+    return 1 if any(tally.failures for tally in tallies.values()) else 0
 
 
-def _run_all(seeds: range, processes: int, enough: int) -> Tally:
+def _run_all(modes: list[str], seeds: range, processes: int, enough: int) -> dict[str, Tally]:
     """Run in processes, telling how it goes; stops early once there are plenty of failures to look at."""
-    tally, told = Tally(), time.monotonic()
+    tallies, told = {mode: Tally() for mode in modes}, time.monotonic()
     with ProcessPoolExecutor(processes) as pool:
-        chunks = [pool.submit(run, seeds[i : i + CHUNK]) for i in range(0, len(seeds), CHUNK)]
+        chunks = {
+            pool.submit(run, mode, seeds[i : i + CHUNK]): mode for i in range(0, len(seeds), CHUNK) for mode in modes
+        }
         for chunk in as_completed(chunks):
-            tally.add(chunk.result())
+            tallies[chunks[chunk]].add(chunk.result())
             if time.monotonic() - told > 5:
                 told = time.monotonic()
-                sys.stdout.write(f"{tally}\n")
+                sys.stdout.write("; ".join(f"{mode}: {tally}" for mode, tally in tallies.items()) + "\n")
                 sys.stdout.flush()
-            if tally.failed > 100 * enough:
+            if sum(tally.failed for tally in tallies.values()) > 100 * enough:
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
-    return tally
+    return tallies
 
 
 if __name__ == "__main__":

@@ -32,6 +32,12 @@ def smaller_cases(case: Case) -> Iterator[Case]:
 def _smaller_queries(query: Query) -> Iterator[Query]:
     if query.limit is not None:
         yield replace(query, limit=None)
+    if query.returns:
+        yield replace(query, returns=())
+    for name in ("agg", "group_by", "returns"):
+        items = getattr(query, name)
+        for i in range(len(items) if name == "group_by" or len(items) > 1 else 0):
+            yield replace(query, **{name: items[:i] + items[i + 1 :]})
     for where in _fewer(query.where):
         yield replace(query, where=where)
     for pattern in _smaller_patterns(query.pattern):

@@ -10,6 +10,7 @@ from eventcube.engine.table import Table
 from eventcube.language.syntax import Attribute, Value, Variable
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.result import aggregate_type, group_schema
+from eventcube.schema import Kind, kind_of
 
 _FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
 _MOST_ROWS = 1 << 16
@@ -53,34 +54,14 @@ class Groups:
 
     def _summary(self, table: pa.Table, rows: int) -> pa.Table:
         """The groups of one chunk."""
-        if not self.keys:
-            table = table.append_column("k", pa.array([0] * rows, pa.int8()))
-        grouped = table.group_by(self.keys or ["k"], use_threads=False)
-        wanted: list[tuple[str | list[str], str, pc.FunctionOptions | None]] = []
-        for name, function, argument in self.parts:
-            if argument is None:
-                wanted.append(([], "count_all", None))
-            else:
-                wanted.append((name, {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max"}[function], None))
-        result = grouped.aggregate(wanted)
-        suffix = {"COUNT": "count", "SUM": "sum", "MIN": "min", "MAX": "max"}
-        found = {k: result.column(k) for k in self.keys}
-        for name, function, argument in self.parts:
-            found[name] = result.column("count_all" if argument is None else f"{name}_{suffix[function]}")
-        return pa.table(found)
+        if not table.num_columns:
+            return pa.table({name: pa.array([rows], pa.int64()) for name, _, _ in self.parts})
+        return _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
 
     def _folded(self) -> pa.Table:
         """All groups found so far, one row each."""
         table = pa.concat_tables(self._found, promote_options="permissive")
-        keys = self.keys
-        if not keys:
-            table = table.append_column("k", pa.array([0] * table.num_rows, pa.int8()))
-        result = table.group_by(keys or ["k"], use_threads=False).aggregate(
-            [(name, _FOLD[function]) for name, function, _ in self.parts]
-        )
-        found = {k: result.column(k) for k in keys}
-        found |= {name: result.column(f"{name}_{_FOLD[function]}") for name, function, _ in self.parts}
-        return pa.table(found)
+        return _grouped(table, self.keys, {name: _FOLD[function] for name, function, _ in self.parts})
 
     @property
     def partial(self) -> pa.Table | None:
@@ -106,36 +87,57 @@ class Groups:
         for i, agg in enumerate(self.logical.query.agg):
             own = partial.column(f"a{i}")
             if agg.function == "AVG":
-                own = _mean(own, partial.column(f"n{i}"))
+                own = _mean(own, partial.column(f"n{i}"), aggregate_type(agg, self.logical))
             columns.append(own.cast(aggregate_type(agg, self.logical), safe=False))
         arrays = [_one(c).cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray) -> pa.ChunkedArray:
+def _grouped(table: pa.Table, keys: list[str], wanted: dict[str, str]) -> pa.Table:
+    """One row for each group: its keys, and each wanted column folded by the function named; `all` counts rows."""
+    folded = [n for n, function in wanted.items() if function != "all"]
+    types = {n: table.column(n).type for n in folded}
+    given = {n: table.column(n) for n in keys} or {"k": pa.array([0] * table.num_rows, pa.int8())}
+    # Arrow cannot order lengths of time, but their numbers.
+    lengths = {n for n, t in types.items() if pa.types.is_duration(t)}
+    values = {n: table.column(n).cast(pa.int64()) if n in lengths else table.column(n) for n in folded}
+    functions: list[tuple[str | list[str], str]] = [([], "count_all"), *((n, wanted[n]) for n in folded)]
+    result = pa.table({**given, **values}).group_by(list(given), use_threads=False).aggregate(functions)
+    found = {k: result.column(k) for k in keys}
+    for name, function in wanted.items():
+        own = result.column("count_all" if function == "all" else f"{name}_{function}")
+        found[name] = own.cast(types[name]) if name in lengths and function != "count" else own
+    return pa.table(found)
+
+
+def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     divisor = pc.if_else(pc.equal(number, 0), None, number).cast(pa.float64())
-    return pc.divide(total.cast(pa.float64()), divisor)
+    mean = pc.divide(total.cast(pa.float64()), divisor)
+    return mean.cast(pa.int64(), safe=False) if pa.types.is_duration(type_) else mean
 
 
 def _comparable(array: pa.Array) -> pa.Array:
     if isinstance(array, pa.DictionaryArray):
-        return array.dictionary_decode()
+        array = array.dictionary_decode()
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
     if pa.types.is_floating(array.type):
-        # NaN is null.
-        return pc.if_else(pc.is_nan(array), None, array)
+        # NaN is null, and -0.0 = 0.0.
+        return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0.0, array.type))
     return array
 
 
 def _summable(array: pa.Array, function: str) -> pa.Array:
     array = _comparable(array)
-    if pa.types.is_duration(array.type) and function == "SUM":
-        return array.cast(pa.int64())
-    if pa.types.is_decimal(array.type) or pa.types.is_integer(array.type):
-        return (
-            array
-            if function in ("MIN", "MAX")
-            else array.cast(pa.float64() if pa.types.is_decimal(array.type) else pa.int64(), safe=False)
-        )
+    if function != "SUM":
+        return array
+    if pa.types.is_duration(array.type):
+        return array.cast(pa.duration("us"), safe=False).cast(pa.int64())
+    match kind_of(array.type):
+        case Kind.INTEGER:
+            return array.cast(pa.int64())
+        case Kind.FLOAT:
+            return array.cast(pa.float64(), safe=False)
     return array
 
 

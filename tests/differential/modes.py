@@ -1,0 +1,96 @@
+"""The ways in which random cases are put to the engine and the oracle, by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.runtime.many import wide_form
+from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
+from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.rows import check_rows
+from tests.oracle.brute import positive_variables
+from tests.oracle.clauses import with_results
+from tests.oracle.generate import Case, draw_case, draw_query
+from tests.oracle.quals import TICK, chance
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How cases are drawn, and how one is checked; a check gives the number of matches or rows, or raises.
+
+    The second source of chance says how the input is cut and so on. It is apart from that of the case, so that a
+    failing case can be made smaller.
+    """
+
+    draw: Callable[[Random], Case]
+    check: Callable[[Case, Random], int]
+
+
+def _check_matches(case: Case, rng: Random) -> int:
+    return len(check(*case, draw_cut(rng, len(case.events))))
+
+
+def _draw_rows(rng: Random) -> Case:
+    case = draw_case(rng)
+    return case._replace(query=with_results(rng, case.query, case.options))
+
+
+def _check_rows(case: Case, rng: Random) -> int:
+    return check_rows(*case, draw_cut(rng, len(case.events)))
+
+
+def _draw_any(rng: Random) -> Case:
+    case = draw_case(rng)
+    return case._replace(query=with_results(rng, case.query, case.options)) if chance(rng, 50) else case
+
+
+def _check_restored(case: Case, rng: Random) -> int:
+    cut = draw_cut(rng, len(case.events))
+    restarts = {i for i in range(len(cut) + 2) if chance(rng, 50)}
+    return check_rows(*case, cut, restarts)
+
+
+def _check_together(case: Case, rng: Random) -> int:
+    """Several queries in one runtime find what each finds alone, and the shared result can be taken apart again."""
+    others = [draw_query(rng, case.options) for _ in range(rng.randint(0, 2))]
+    queries = [case.query, *others]
+    cut = draw_cut(rng, len(case.events))
+    batches = list(engine_batches(queries, case.events, case.options, cut))
+    total = 0
+    for i, query in enumerate(queries, 1):
+        expected = Counter(oracle_matches(query, case.events, case.options))
+        variables = positive_variables(query.pattern)
+        found: Counter[Key] = Counter()
+        if batches:
+            table = wide_form(pa.Table.from_batches(batches), f"q{i}", variables)
+            columns = [table.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
+            columns += [pc.struct_field(table.column(v).combine_chunks(), "id").to_pylist() for v in variables]
+            found = Counter(zip(*columns, strict=True))
+        if found != expected:
+            texts = "\n".join(q.text for q in queries)
+            raise DisagreementError(
+                f"q{i}: missing {expected - found}, extra {found - expected}\n{texts}\n{case.options} cut {cut}\n"
+                + "\n".join(map(str, case.events))
+            )
+        total += expected.total()
+    return total
+
+
+def _check_unruly(case: Case, rng: Random) -> int:
+    lateness = rng.choice([0, 1, 2, 4]) * TICK
+    return check_unruly(case, lateness, draw_calls(rng, len(case.events)))
+
+
+MODES: Mapping[str, Mode] = {
+    "matches": Mode(draw_case, _check_matches),
+    "rows": Mode(_draw_rows, _check_rows),
+    "restored": Mode(_draw_any, _check_restored),
+    "together": Mode(draw_case, _check_together),
+    "unruly": Mode(draw_unruly_case, _check_unruly),
+}
