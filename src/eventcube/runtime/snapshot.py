@@ -1,6 +1,7 @@
 """The state of a runtime as bytes and back: one Arrow stream for each table, behind a header that says what they are.
 
-The layout has a version. A snapshot of another version, or of other queries or settings, is refused with the reason.
+A state begins with a mark, the length of the header and a checksum of all that follows. The layout has a version. A
+snapshot of another version, or of other queries or settings, or one that is damaged, is refused with the reason.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _MAGIC = b"eventcube state\n"
+_START = len(_MAGIC) + 16
+# Arrow wants its buffers to begin at multiples of this.
+_ALIGNED = 64
 _ROWS = ("ts", "seq", "pos", "rank", "done", "ahead")
 
 
@@ -57,13 +62,15 @@ def save(
         }
         tables |= {f"{name}/{part}": table for part, table in _engine_tables(engine).items()}
     header["tables"] = list(tables)
-    out = io.BytesIO()
     text = json.dumps(header).encode()
-    out.write(_MAGIC + len(text).to_bytes(8, "little") + text)
+    text += b" " * (-(_START + len(text)) % _ALIGNED)
+    out = io.BytesIO()
+    out.write(text)
     for table in tables.values():
         with pa.ipc.new_stream(out, table.schema) as writer:
             writer.write_table(table)
-    return out.getvalue()
+    body = out.getvalue()
+    return _MAGIC + len(text).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
 
 
 def _engine_tables(engine: Engine) -> dict[str, pa.Table]:
@@ -143,11 +150,13 @@ def _restore_engine(engine: Engine, saved: dict[str, Any], tables: dict[str, pa.
 def _read(state: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
     if not state.startswith(_MAGIC):
         raise OptionError("this is not a state of eventcube", code="EC410")
-    start = len(_MAGIC) + 8
-    length = int.from_bytes(state[len(_MAGIC) : start], "little")
+    at = len(_MAGIC)
+    length, check = (int.from_bytes(state[i : i + 8], "little") for i in (at, at + 8))
+    if zlib.crc32(memoryview(state)[_START:]) != check:
+        raise OptionError("the state is damaged: its checksum is another", code="EC410")
     try:
-        header: dict[str, Any] = json.loads(state[start : start + length])
-        source = pa.BufferReader(pa.py_buffer(state)[start + length :])
+        header: dict[str, Any] = json.loads(state[_START : _START + length])
+        source = pa.BufferReader(pa.py_buffer(state)[_START + length :])
         tables = {name: pa.ipc.open_stream(source).read_all() for name in header["tables"]}
     except (ValueError, pa.ArrowInvalid, OSError) as error:
         raise OptionError(f"the state is damaged: {error}", code="EC410") from None
