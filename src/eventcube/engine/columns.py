@@ -68,12 +68,7 @@ class Columns:
         arrays = [_plain(self.table.column(n)) for n in names]
         chunks = [c for a in arrays for c in a.chunks] + [pa.array(constants, pa.large_string())]
         joint = pa.chunked_array(chunks, pa.large_string()).combine_chunks().dictionary_encode()
-        codes = joint.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        if self._texts.ordered:
-            rank = np.empty(len(joint.dictionary) + 1, np.int64)
-            rank[np.asarray(pc.array_sort_indices(joint.dictionary))] = np.arange(len(joint.dictionary))
-            rank[-1] = -1
-            codes = rank[codes]
+        codes = _ranked(joint) if self._texts.ordered else _codes(joint)
         at = 0
         for name in names:
             own = codes[at : at + self.table.num_rows]
@@ -85,6 +80,26 @@ class Columns:
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.large_string())
+
+
+def _codes(encoded: pa.DictionaryArray) -> Ints:
+    """The place of each value in the dictionary, -1 for null."""
+    codes: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _ranked(encoded: pa.DictionaryArray) -> Ints:
+    """The place of each value among the dictionary's sorted values, -1 for null."""
+    rank = np.empty(len(encoded.dictionary) + 1, np.int64)
+    rank[np.asarray(pc.array_sort_indices(encoded.dictionary))] = np.arange(len(encoded.dictionary))
+    rank[-1] = -1
+    ranks: Ints = rank[_codes(encoded)]
+    return ranks
+
+
+def text_ranks(column: pa.ChunkedArray) -> Ints:
+    """Numbers that sort as the text does, null first."""
+    return _ranked(_plain(column).combine_chunks().dictionary_encode())
 
 
 def to_column(array: pa.ChunkedArray) -> Column:
@@ -176,5 +191,4 @@ def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
     if not isinstance(encoded, pa.DictionaryArray):
         encoded = encoded.dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, len(encoded.dictionary)
+    return _codes(encoded), len(encoded.dictionary)

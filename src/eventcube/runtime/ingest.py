@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.columns import to_column, to_microseconds
+from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
 from eventcube.engine.kernels import Array, Bools, Ints
@@ -141,10 +141,7 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
     for name in schema.order_by:
         column = table.column(name)
         if kind_of(column.type) is Kind.TEXT:
-            ranks = pc.rank(
-                column.combine_chunks(), sort_keys="ascending", null_placement="at_start", tiebreaker="dense"
-            )
-            keys.append(np.asarray(ranks).astype(np.int64))
+            keys.append(text_ranks(column))
             continue
         converted = to_column(column)
         values = converted.values
@@ -176,7 +173,7 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
     read = to_column(column)
     assert read.values.dtype == np.int64
     if len(read.values) and (read.values.max() >= 2**62 or read.values.min() <= -(2**62)):
-        extreme = np.abs(read.values) >= 2**62
+        extreme = (read.values >= 2**62) | (read.values <= -(2**62))
         valid = ~extreme if read.valid is None else read.valid & ~extreme
         return np.where(valid, read.values, 0), valid
     return read.values, read.valid
