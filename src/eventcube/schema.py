@@ -119,6 +119,14 @@ class EventSchema:
         return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
 
 
+def without_views(columns: pa.Schema) -> pa.Schema:
+    """The columns with views of text as plain text: Arrow cannot pick rows of a view."""
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if not any(f.type in plain for f in columns):
+        return columns
+    return pa.schema([f.with_type(plain.get(f.type, f.type)) for f in columns])
+
+
 def names(value: str | Sequence[str] | None) -> tuple[str, ...]:
     """A column name, several, or none, as a tuple."""
     if value is None:

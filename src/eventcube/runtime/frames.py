@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from eventcube.errors import InputError
+from eventcube.schema import without_views
 
 
 def is_spark(events: Any) -> bool:
@@ -16,6 +17,12 @@ def is_spark(events: Any) -> bool:
 
 def to_arrow(events: Any) -> pa.Table:
     """Events as an Arrow table."""
+    table = _as_table(events)
+    columns = without_views(table.schema)
+    return table if columns is table.schema else table.cast(columns)
+
+
+def _as_table(events: Any) -> pa.Table:
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):

@@ -23,6 +23,7 @@ from eventcube.plan.result import result_schema
 from eventcube.runtime.ingest import Ingest, check_columns
 from eventcube.runtime.many import check_together, long_form, long_schema
 from eventcube.runtime.snapshot import load, save
+from eventcube.schema import without_views
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
 
@@ -79,7 +80,7 @@ class Runtime:
 
     def start(self, columns: pa.Schema) -> Ingest:
         """Bind the queries to events with these columns; `push` does so with the first batch."""
-        schema = self.options.schema(columns)
+        schema = self.options.schema(without_views(columns))
         if not self.single:
             check_together(self.queries)
         for name, query in self.queries.items():
