@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import time as clock
 from collections import Counter
 from datetime import datetime
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 TOOLS, VIOLATIONS = 5_000, 240
 LEAST_EVENTS = 1_000
+FILES = 4
 EXAMPLES = 5
+NOT_PLANTED = "not planted"
 # tool, recycled, washed, operated
 Round = tuple[str, datetime, datetime, datetime]
 
@@ -52,102 +55,91 @@ def demo(events: int, seed: int, out: Path, master: str) -> int:
     from eventcube.match import match
     from eventcube.spark import files
 
-    console = Console()
     tools = min(TOOLS, events // 100)
+    folder, query, matches = out / "events", out / "violations.neel", out / "matches"
     begun = clock.monotonic()
     with working("generating a hospital day"):
         day = hospital_day(events, tools, min(VIOLATIONS, tools * 2), seed)
-        folder, query, matches = out / "events.parquet", out / "violations.neel", out / "matches.parquet"
-        _write(day, out, folder, query, QUERY)
-    generated = clock.monotonic() - begun
-    console.print(f"A hospital day: {events:,} RFID readings of {tools:,} tools (seed {seed}), {generated:.1f} s.")
-    console.print(
-        "A tool is recycled, washed, then used within 10 minutes, and in between it was not both sharpened and"
-    )
-    console.print("disinfected in one room:\n")
-    console.print(QUERY, style="cyan", highlight=False, markup=False)
+        _write(day, folder, query, QUERY)
+    seconds = clock.monotonic() - begun
+    click.echo(f"A hospital day: {events:,} RFID readings of {tools:,} tools (seed {seed}), made in {seconds:.1f} s.")
+    click.echo("Which tools were used within 10 minutes of being recycled, but not sharpened and disinfected in one")
+    click.echo("room after they had been washed?\n")
+    click.secho(QUERY, fg="cyan")
 
     spark = Spark(master, {}, quiet=False)
     try:
-        started = clock.monotonic()
+        begun = clock.monotonic()
         with spark.working("matching on Spark"):
             read = spark.session.read.parquet(str(folder.resolve()))
             found = match(read, QUERY, time="ts", type="kind")
             files.write_folder(found, str(matches.resolve()), "parquet")
-        seconds = clock.monotonic() - started
+        seconds = clock.monotonic() - begun
     finally:
         spark.close()
-    agree = _report(console, day, _rounds(pq.read_table(matches)))
-    console.print(
-        f"\nMatched on Spark ({master}) in {seconds:.1f} s: {events / seconds:,.0f} events/s, first use included."
-    )
-    console.print(f"events   {folder}\nquery    {query}\nmatches  {matches}", highlight=False, markup=False)
-    _next_steps(console, folder, query)
+    agree = _report(day, _rounds(pq.read_table(matches)))
+    click.echo(f"\nMatched on Spark ({master}) in {seconds:.1f} s, the start of its Python workers included.")
+    click.echo(f"events   {folder}\nquery    {query}\nmatches  {matches}")
+    _next_steps(folder, query)
     return 0 if agree else 1
 
 
-def _write(day: Day, out: Path, folder: Path, query: Path, text: str) -> None:
+def _write(day: Day, folder: Path, query: Path, text: str) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("*.parquet"):
-            old.unlink()
-        # Several files, as a day's readings would come.
-        step = -(-day.events.num_rows // 4)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        step = -(-day.events.num_rows // FILES)
         for number, at in enumerate(range(0, day.events.num_rows, step)):
             pq.write_table(day.events.slice(at, step), folder / f"part-{number}.parquet")
         query.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OptionError(f"cannot write to {out}: {error.strerror}", code="EC425") from None
+        raise OptionError(f"cannot write to {folder.parent}: {error.strerror}", code="EC425") from None
 
 
 def _rounds(matches: pa.Table) -> list[Round]:
-    return [
-        (row["r"]["id"], *(_naive(row[variable]["ts"]) for variable in ("r", "w", "o")))
-        for row in matches.select(["r", "w", "o"]).to_pylist()
-    ]
+    rounds = []
+    for row in matches.select(["r", "w", "o"]).to_pylist():
+        recycled, washed, operated = (row[variable]["ts"].replace(tzinfo=None) for variable in ("r", "w", "o"))
+        rounds.append((str(row["r"]["id"]), recycled, washed, operated))
+    return rounds
 
 
-def _naive(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=None)
-
-
-def _report(console: Console, day: Day, found: list[Round]) -> bool:
+def _report(day: Day, found: list[Round]) -> bool:
+    """Print what was found beside what was planted; gives whether they agree."""
     planted = {(v.tool, v.recycled, v.washed, v.operated): v.care for v in day.planted}
-    by_kind = Counter(planted.values())
-    found_by_kind = Counter(planted.get(key, "not planted") for key in found)
+    expected = Counter(planted.values())
+    counted = Counter(planted.get(key, NOT_PLANTED) for key in found)
     table = Table(title="Violations", title_justify="left")
     table.add_column("between washing and operation")
     table.add_column("planted", justify="right")
     table.add_column("found", justify="right")
-    for kind in [*by_kind, *(["not planted"] if "not planted" in found_by_kind else [])]:
-        same = by_kind[kind] == found_by_kind[kind]
-        table.add_row(kind, f"{by_kind[kind]:,}", f"[{'green' if same else 'red'}]{found_by_kind[kind]:,}[/]")
+    for kind in sorted(expected | counted):
+        style = "green" if expected[kind] == counted[kind] else "red"
+        table.add_row(kind, f"{expected[kind]:,}", f"[{style}]{counted[kind]:,}[/]")
     table.add_section()
     table.add_row("all", f"{len(planted):,}", f"{len(found):,}")
-    console.print(table)
-    agree = Counter(found) == Counter(planted)
+    Console().print(table)
+    agree = Counter(found) == Counter(planted.keys())
     if agree:
-        console.print("[green]Every planted violation was found, and nothing else.[/]")
+        click.secho("Every planted violation was found, and nothing else.", fg="green")
     else:
         missed = len(planted.keys() - set(found))
-        console.print(
-            f"[red]{missed} planted violations were missed; {found_by_kind['not planted']} were not planted.[/]"
-        )
-    console.print("\nThe first of them:")
+        click.secho(f"Not the same: {missed} missed, {counted[NOT_PLANTED]} found that were not planted.", fg="red")
+    click.echo("\nThe first of them:")
     for tool, recycled, washed, operated in sorted(found, key=lambda r: r[3])[:EXAMPLES]:
-        kind = planted.get((tool, recycled, washed, operated), "not planted")
+        kind = planted.get((tool, recycled, washed, operated), NOT_PLANTED)
         times = f"recycled {recycled:%H:%M:%S}, washed {washed:%H:%M:%S}, used {operated:%H:%M:%S}"
-        console.print(f"  {tool}: {times}: {kind}", highlight=False)
+        click.echo(f"  {tool}: {times}: {kind}")
     return agree
 
 
-def _next_steps(console: Console, folder: Path, query: Path) -> None:
+def _next_steps(folder: Path, query: Path) -> None:
     events, text = shlex.quote(str(folder)), shlex.quote(str(query))
-    console.print("\nTry next:", style="bold")
     washed_twice = "PATTERN SEQ(Wash a, !(Operate o, o.id = a.id), Wash b) WHERE a.id = b.id WITHIN 4 hours"
+    click.secho("\nTry next:", bold=True)
     for line in (
         f"eventcube run {text} {events} --type kind --limit 5",
         f"eventcube explain {text} {events} --type kind",
         f"eventcube run {shlex.quote(washed_twice)} {events} --type kind",
     ):
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        click.echo(f"  {line}")

@@ -19,7 +19,7 @@ from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
-from eventcube.errors import OptionError
+from eventcube.errors import EventCubeError, OptionError
 from eventcube.language.syntax import Query
 from eventcube.match import match, set_aside
 from eventcube.runtime.ingest import REASON
@@ -59,6 +59,9 @@ class Spark:
             try:
                 with plain_failures(str(self.log)), working(title, poll, quiet=self.quiet):
                     yield
+            except EventCubeError as error:
+                self.failed = str(self.log) in (error.hint or "")
+                raise
             except Exception:
                 self.failed = True
                 raise

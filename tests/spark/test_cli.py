@@ -1,0 +1,138 @@
+"""The command line on Spark, in the session of these tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from eventcube.cli import main
+from eventcube.cli.on_spark import Spark
+
+EVENTS = """\
+ts,kind,user,amount
+2026-01-01 09:00:00,Login,ann,1.5
+2026-01-01 09:00:10,Login,bob,2.5
+2026-01-01 09:00:20,Logout,bob,3.5
+2026-01-01 09:00:30,Login,ann,4.5
+2026-01-01 09:00:40,Login,bob,5.5
+"""
+AGAIN = "PATTERN SEQ(Login a, !(Logout b, b.user = a.user), Login c) WHERE a.user = c.user WITHIN 1 hour"
+PAIRS = "PATTERN SEQ(Login a, Login c) WHERE a.user = c.user WITHIN 1 hour RETURN a, c.ts - a.ts AS gap"
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """`eventcube …` in a folder with `events.csv`, in the session that runs, which it leaves running."""
+    (tmp_path / "events.csv").write_text(EVENTS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Spark, "close", lambda self: self.log.unlink())
+
+    def invoke(*arguments: str) -> Result:
+        result = CliRunner().invoke(main, [*arguments, "--master", "local[2]"])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+def test_matches_on_the_screen_and_rows_set_aside(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text(EVENTS + ",Login,cat,1\n2026-01-01 10:00:00,,cat,2\n", encoding="utf-8")
+    result = call("run", AGAIN, "events.csv", "--type", "kind", "--set-aside", "aside.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "user ann" in result.stdout
+    assert "bob" not in result.stdout
+    assert result.stderr.startswith("1 match in 7 events, ")
+    assert "2 set aside (the time is null: 1, the type is null: 1); in aside.csv" in result.stderr
+    assert sorted(pa_csv.read_csv(tmp_path / "aside.csv")["amount"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize("out", ["m.parquet", "m.csv", "m.jsonl"])
+def test_one_file(out: str, call: Call, tmp_path: Path) -> None:
+    result = call("run", PAIRS, "events.csv", "--type", "kind", "--out", out, "--json")
+    assert json.loads(result.stdout)["matches"] == 2
+    path = tmp_path / out
+    match path.suffix:
+        case ".parquet":
+            assert {row["a"]["user"]: row["gap"].total_seconds() for row in pq.read_table(path).to_pylist()} == GAPS
+        case ".csv":
+            read = pa_csv.read_csv(path)
+            assert read.column_names == ["start", "end", "a.ts", "a.kind", "a.user", "a.amount", "gap"]
+            assert {row["a.user"]: row["gap"] for row in read.to_pylist()} == GAPS
+        case _:
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            assert {row["a"]["user"]: row["gap"] for row in rows} == GAPS
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
+def test_a_folder(format_: str, call: Call, tmp_path: Path) -> None:
+    result = call("run", PAIRS, "events.csv", "--type", "kind", "--out", "found", "--format", format_)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith("2 matches")
+    parts = sorted((tmp_path / "found").glob("part-*"))
+    match format_:
+        case "parquet":
+            # Spark writes lengths of time as microseconds.
+            assert {row["a"]["user"]: row["gap"] / 1e6 for row in pq.read_table(parts).to_pylist()} == GAPS
+        case "csv":
+            rows = [row for part in parts for row in pa_csv.read_csv(part).to_pylist()]
+            assert {row["a.user"]: row["gap"] for row in rows} == GAPS
+        case _:
+            lines = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
+            assert {row["a"]["user"]: row["gap"] for row in lines} == GAPS
+
+
+GAPS = {"ann": 30.0, "bob": 30.0}
+
+
+def test_times_in_nanoseconds_as_pandas_writes_them(call: Call, tmp_path: Path) -> None:
+    pd.read_csv(tmp_path / "events.csv", parse_dates=["ts"]).to_parquet(tmp_path / "events.parquet")
+    result = call("run", AGAIN, "events.parquet", "--type", "kind")
+    assert result.stderr.startswith("1 match in 5 events"), result.stderr
+
+
+def test_a_line_that_is_not_json_is_set_aside_as_it_is(call: Call, tmp_path: Path) -> None:
+    good = [json.dumps({"ts": f"2026-01-01T09:00:0{i}", "kind": kind}) for i, kind in enumerate("AB")]
+    (tmp_path / "e.jsonl").write_text("\n".join([good[0], '{"ts": oops', good[1]]))
+    query = "PATTERN SEQ(A a, B b) WITHIN 5 s"
+    result = call("run", query, "e.jsonl", "--type", "kind", "--set-aside", "aside.jsonl", "--format", "jsonl")
+    assert result.exit_code == 0, result.stderr
+    assert sorted(json.loads(result.stdout)["a"]) == ["kind", "ts"]
+    assert json.loads((tmp_path / "aside.jsonl").read_text())["_corrupt_record"] == '{"ts": oops'
+
+
+def test_a_type_that_no_event_has(call: Call) -> None:
+    result = call("run", AGAIN.replace("Logout", "Logot"), "events.csv", "--type", "kind")
+    assert result.exit_code == 2
+    assert "did you mean 'Logout'? the input has: Login, Logout" in result.stderr
+
+
+def test_what_spark_cannot_do_is_told_without_its_trace(call: Call, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.parquet"
+    pd.read_csv(tmp_path / "events.csv", parse_dates=["ts"], dtype={"amount": "float64"}).to_parquet(whole)
+    content = bytearray(whole.read_bytes())
+    # The footer can be read, what it speaks of cannot.
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    whole.write_bytes(content)
+    result = call("run", AGAIN, "whole.parquet", "--type", "kind")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error[EC3")
+    assert "\tat " not in result.stderr
+    assert len(result.stderr.splitlines()) <= 3
+
+
+def test_the_demo_finds_what_was_planted(call: Call, tmp_path: Path) -> None:
+    result = call("demo", "--events", "5000", "--out", "demo")
+    assert result.exit_code == 0, result.output
+    assert "Every planted violation was found, and nothing else." in result.stdout
+    assert pq.read_table(tmp_path / "demo" / "matches").num_rows == 100
