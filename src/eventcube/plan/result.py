@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from eventcube.language.printer import column_name
 from eventcube.language.syntax import Aggregate, Attribute, Item, Value, Variable
-from eventcube.plan.kinds import value_kind
+from eventcube.plan.kinds import attributes, value_kind
 from eventcube.plan.logical import LogicalQuery
 from eventcube.schema import Kind
 
@@ -15,7 +15,6 @@ _TYPES = {
     Kind.FLOAT: pa.float64(),
     Kind.TEXT: pa.string(),
     Kind.BOOLEAN: pa.bool_(),
-    Kind.TIME: pa.timestamp("us"),
     Kind.DURATION: pa.duration("us"),
     Kind.NULL: pa.null(),
 }
@@ -64,7 +63,11 @@ def value_type(value: Value, logical: LogicalQuery) -> pa.DataType:
     """The type of a computed column; an attribute keeps its own."""
     if isinstance(value, Attribute):
         return logical.schema.columns.field(value.name).type
-    return _TYPES[value_kind(value, logical.kind, lambda _: None)]
+    kind = value_kind(value, logical.kind, lambda _: None)
+    if kind is Kind.TIME:
+        times = (logical.schema.columns.field(a.name).type for a in attributes(value) if logical.kind(a) is Kind.TIME)
+        return pa.timestamp("us", next((t.tz for t in times if pa.types.is_timestamp(t)), None))
+    return _TYPES[kind]
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:
