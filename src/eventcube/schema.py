@@ -27,7 +27,7 @@ class Kind(Enum):
     TIME = "a time"
     DURATION = "a length of time"
     NULL = "null"
-    OTHER = "of a type that cannot be compared"
+    OTHER = "a value of a type that cannot be compared"
 
     @property
     def numeric(self) -> bool:

@@ -107,6 +107,8 @@ class Output:
 def to_array(column: Column, type_: pa.DataType) -> pa.Array:
     """A computed column as Arrow."""
     values = column.values
+    if pa.types.is_null(type_):
+        return pa.nulls(len(values))
     if values.dtype == np.float64 and not pa.types.is_floating(type_):
         # A length of time times a fraction, or whole numbers too large for 64 bits.
         inside = np.abs(values) < float(2**63)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import BindError, Diagnostic, Span, did_you_mean
 from eventcube.language import syntax
@@ -257,6 +259,10 @@ class _Binder:
                     item.span,
                     "group by an attribute, or name a type column",
                 )
+            if isinstance(item.value, Attribute) and item.value.name in self.schema.visible.names:
+                own = self.schema.visible.field(item.value.name).type
+                if pa.types.is_nested(own):
+                    self._problem("EC216", f"cannot group by {Kind.OTHER.value}: {own}", item.span)
         if self.query.agg and self.query.limit is not None:
             self._problem(
                 "EC207",
@@ -268,10 +274,8 @@ class _Binder:
             if agg.argument is not None and self._resolved(agg.argument, visible):
                 kind = value_kind(agg.argument, self._kind, self.problems.append)
                 summable = kind.numeric or kind in (Kind.DURATION, Kind.NULL)
-                if agg.function in ("SUM", "AVG") and not summable:
+                if kind is Kind.OTHER or (agg.function in ("SUM", "AVG") and not summable):
                     self._problem("EC215", f"cannot take {agg.function} of {kind.value}", agg.span)
-                if kind is Kind.OTHER:
-                    self._problem("EC215", f"cannot take {agg.function} of a value {kind.value}", agg.span)
 
     def _columns(self, region: Region) -> tuple[str, ...]:
         """The columns that running the query needs, in the order of the schema."""

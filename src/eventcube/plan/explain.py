@@ -56,8 +56,8 @@ def _lines(plan: PhysicalQuery) -> Iterator[str]:
     yield f"reads       {', '.join(logical.columns) or 'no column beyond time and type'}"
     yield f"reports     {'once the window of a match has closed' if plan.forward else 'at the last event of a match'}"
     yield "predicates"
-    for region in regions(logical.region):
-        yield from _predicates(region, plan)
+    shown = [line for region in regions(logical.region) for line in _predicates(region, plan)]
+    yield from shown or ["  none"]
     yield "steps"
     yield from _steps(plan.program, plan, 1)
     yield "result"
@@ -71,8 +71,6 @@ def _predicates(region: Region, plan: PhysicalQuery) -> Iterator[str]:
         where = "" if region.index == plan.logical.region.index else " (in a negated part)"
         use = {PredicateClass.LOCAL: " before any join"}.get(predicate.kind, "")
         yield f"  {kind:<9} {print_qual(predicate.qual)}{where}{use}"
-    if not region.predicates and region.index == plan.logical.region.index:
-        yield "  none"
 
 
 def _steps(program: Program, plan: PhysicalQuery, depth: int) -> Iterator[str]:
@@ -114,7 +112,9 @@ def _where(bind: Bind, plan: PhysicalQuery) -> str:
     parts += [f"where {_compare(c)}" for c in bind.compare]
     if bind.distinct:
         parts.append(f"not the event of {_names(bind.distinct, plan)}")
-    parts += [f"no {plan.logical.slots[f.slot].name} between that and the {_limit(f.limit, plan)}" for f in bind.fences]
+    for fence in bind.fences:
+        side = "after" if fence.new_is_earlier else "before"
+        parts.append(f"no {plan.logical.slots[fence.slot].name} {side} that and {_limit(fence.limit, plan)}")
     parts += [f"then where {print_qual(p.qual)}" for p in bind.filters]
     return ", " + ", ".join(parts)
 

@@ -1,0 +1,111 @@
+"""What the physical plan promises: order of binding, look-ups by key, fences, and when matches are reported."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from eventcube.language.parse import parse
+from eventcube.plan.bind import bind
+from eventcube.plan.build import build
+from eventcube.plan.physical import Bind, Nested, PhysicalQuery, Reject
+from eventcube.schema import EventSchema
+
+COLUMNS = pa.schema(
+    [("ts", pa.int64()), ("type", pa.string()), ("k", pa.int64()), ("x", pa.int64()), ("y", pa.float64())]
+)
+
+
+def plan(query: str) -> PhysicalQuery:
+    return build(bind(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type")))
+
+
+def bound(physical: PhysicalQuery) -> list[str]:
+    """The names of the components the program's own joins bind, in order."""
+    return [physical.logical.slots[s.slot].name for s in physical.program if isinstance(s, Bind)]
+
+
+@pytest.mark.parametrize(
+    ("query", "forward", "order"),
+    [
+        pytest.param("SEQ(A a, B b, C c) WITHIN 9 us", False, ["c", "b", "a"], id="backward from the last event"),
+        pytest.param("SEQ(A a, !N n, B b) WITHIN 9 us", False, ["b", "a"], id="inner negation"),
+        pytest.param("SEQ(!N n, A a, B b) WITHIN 9 us", False, ["b", "a"], id="leading negation"),
+        pytest.param("SEQ(A a, B b, !N n) WITHIN 9 us", True, ["a", "b"], id="trailing negation: from the first event"),
+        pytest.param("SEQ(A a, SEQ(B b, !N n), C c) WITHIN 9 us", False, ["c", "a"], id="trailing, but not outermost"),
+        pytest.param("SEQ(A a, SEQ(B b, !N n)) WITHIN 9 us", True, ["a"], id="trailing in the last nested part"),
+        pytest.param("SEQ(A a, B b, !N n)", True, ["a", "b"], id="trailing without a window"),
+    ],
+)
+def test_direction(query: str, forward: bool, order: list[str]) -> None:
+    physical = plan(query)
+    assert (physical.forward, bound(physical)) == (forward, order)
+
+
+@pytest.mark.parametrize(
+    ("query", "looks_back"),
+    [
+        ("SEQ(!N n, A a, B b) WITHIN 9 us", True),
+        ("OR(SEQ(!N n, A a), B b) WITHIN 9 us", True),
+        ("SEQ(A a, SEQ(!N n, B b)) WITHIN 9 us", False),
+        ("AND(A a, B b, !N n) WITHIN 9 us", False),
+    ],
+)
+def test_only_a_leading_negation_looks_back(query: str, looks_back: bool) -> None:
+    assert plan(query).looks_back is looks_back
+
+
+def test_an_equality_that_is_no_key_is_looked_up() -> None:
+    (_, _, step) = plan("SEQ(A a, B b, C c, a.x = c.k, a.k = b.k, a.y = c.y) WITHIN 9 us").program
+    assert isinstance(step, Bind)
+    assert step.key is not None
+    assert [c.op for c in step.compare] == ["=", "="], "the other equality, and that of floats, are compared"
+
+
+def test_comparisons_are_turned_towards_the_new_event() -> None:
+    (_, step) = plan("SEQ(A a, B b, a.x < b.x) WITHIN 9 us").program
+    assert isinstance(step, Bind)
+    assert [c.op for c in step.compare] == ["<"]
+    (_, step) = plan("SEQ(A a, B b, b.x < a.x) WITHIN 9 us").program
+    assert isinstance(step, Bind)
+    assert [c.op for c in step.compare] == [">"]
+
+
+def test_a_plain_negation_next_to_the_event_just_bound_is_a_fence() -> None:
+    (_, step) = plan("SEQ(A a, !N n, B b) WITHIN 9 us").program
+    assert isinstance(step, Bind)
+    assert [f.new_is_earlier for f in step.fences] == [True]
+    (_, step) = plan("SEQ(A a, !N n, B b, !M m) WITHIN 9 us").program[:2]
+    assert isinstance(step, Bind)
+    assert [f.new_is_earlier for f in step.fences] == [False, True], "forward, and then up to the window's end"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("SEQ(A a, !(N n, n.x = a.x), B b) WITHIN 9 us", id="correlated"),
+        pytest.param("SEQ(A a, !SEQ(N n, M m), B b) WITHIN 9 us", id="composite"),
+        pytest.param("AND(A a, B b, !N n) WITHIN 9 us RETURN a", id="in an AND"),
+    ],
+)
+def test_every_other_negation_is_a_test(query: str) -> None:
+    program = plan(query).program
+
+    def rejects(steps: tuple[object, ...]) -> int:
+        inner = [p for s in steps for p in getattr(s, "programs", ())]
+        return sum(isinstance(s, Reject) for s in steps) + sum(rejects(p) for p in inner)
+
+    assert rejects(program) >= 1
+
+
+def test_nested_parts_come_after_the_primitive_ones() -> None:
+    physical = plan("SEQ(A a, SEQ(B b, C c), D d, E e) WITHIN 9 us")
+    assert bound(physical) == ["e", "d", "a"]
+    assert isinstance(physical.program[-1], Nested)
+
+
+def test_the_key_leaves_nothing_to_look_up() -> None:
+    assert all(
+        isinstance(s, Bind) and s.key is None and not s.compare
+        for s in plan("SEQ(A a, B b, a.k = b.k) WITHIN 9 us").program
+    )
