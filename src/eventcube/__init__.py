@@ -1,10 +1,18 @@
 """eventcube: nested event patterns over tables and streams, on Spark and in process."""
 
 from eventcube.concepts.concepts import Concepts
-from eventcube.errors import BindError, EventCubeError, InputError, OptionError, QueryError, QuerySyntaxError
+from eventcube.errors import (
+    BindError,
+    EventCubeError,
+    EventCubeWarning,
+    InputError,
+    OptionError,
+    QueryError,
+    QuerySyntaxError,
+)
+from eventcube.explain import explain
 from eventcube.language.parse import parse
 from eventcube.match import match, set_aside
-from eventcube.plan.explain import explain
 from eventcube.runtime.runtime import Runtime
 from eventcube.wide import wide
 
@@ -12,6 +20,7 @@ __all__ = [
     "BindError",
     "Concepts",
     "EventCubeError",
+    "EventCubeWarning",
     "InputError",
     "OptionError",
     "QueryError",

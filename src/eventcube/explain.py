@@ -1,0 +1,52 @@
+"""`explain`: the plan of a query over events of any kind, as text or in a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from eventcube.concepts.concepts import Concepts
+from eventcube.language.syntax import Query
+from eventcube.plan import explain as plan
+from eventcube.runtime.frames import is_spark, to_arrow
+
+
+class Explanation(str):
+    """A plan in words; a notebook shows it as it is laid out."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self)}</pre>"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(
+    query: str | Query,
+    events: Any,
+    *,
+    concepts: Concepts | Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Explanation:
+    """How a query would run over events: keys, predicates by class, steps, and the columns of the result.
+
+    Events are whatever `match` takes, or just their Arrow schema; none is read. Settings are those of `match`.
+    """
+    return Explanation(plan.explain(query, _columns(events), concepts=concepts, **settings))
+
+
+def _columns(events: Any) -> pa.Schema:
+    if isinstance(events, pa.Schema):
+        return events
+    if is_spark(events):
+        from eventcube.spark.columns import arrow_schema
+
+        return arrow_schema(events)
+    module = type(events).__module__.split(".")[0]
+    # A frame without rows is enough, but in pandas only rows tell what an object is.
+    return to_arrow(events.head(0) if module == "polars" else events).schema

@@ -1,0 +1,46 @@
+"""Every Python block and every command of the README and the tutorial runs, and prints what is shown."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from eventcube.cli import main
+from tests.documents.pages import ROOT, Block, blocks
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+def test_a_page_runs(name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    shown = blocks(ROOT / name)
+    for block, after in zip(shown, [*shown[1:], None], strict=True):
+        match block.language:
+            case "python":
+                # As many lines before it as in the page, so that a traceback names the right one.
+                code = compile("\n" * block.line + block.text, name, "exec")
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(code, names)
+                if after is not None and after.language == "text":
+                    assert printed.getvalue() == after.text, f"{name}:{block.line}"
+            case "console":
+                _run(block, f"{name}:{block.line}")
+
+
+def _run(block: Block, place: str) -> None:
+    """Run the block's command; each line shown below it must be printed, in order."""
+    command, *expected = block.text.splitlines()
+    prompt, program, *arguments = shlex.split(command)
+    assert (prompt, program) == ("$", "eventcube"), place
+    result = CliRunner().invoke(main, arguments)
+    wrong = expected[0].startswith("error")
+    assert result.exit_code == (2 if wrong else 0), f"{place}: {result.output}"
+    printed = (result.stderr if wrong else result.stdout).splitlines()
+    assert [line for line in printed if line in expected] == expected, f"{place}: {result.output}"
