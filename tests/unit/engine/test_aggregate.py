@@ -1,0 +1,141 @@
+"""GROUPBY and AGG: every function over every kind of value, groups of every kind, and nothing at all."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import eventcube as ec
+from eventcube.engine import aggregate
+
+EVENTS = pa.table(
+    {
+        "ts": pa.array([1, 2, 3, 4, 5], pa.timestamp("s")),
+        "type": pa.array(["A", "B", "A", "A", "B"]).dictionary_encode(),
+        "i": pa.array([1, 2, None, 4, -7], pa.int32()),
+        "u": pa.array([2**64 - 1, 1, None, 0, 3], pa.uint64()),
+        "f": [0.5, float("nan"), None, 2.5, -0.0],
+        "h": pa.array([0.5, None, 1.0, 2.5, -0.0], pa.float16()),
+        "m": pa.array([Decimal("1.50"), Decimal("2.25"), None, Decimal("-1.00"), Decimal("0.00")]),
+        "s": ["b", "a", None, "é", "a"],
+        "c": pa.array(["b", "a", None, "é", "a"]).dictionary_encode(),
+        "b": [True, None, False, True, True],
+        "d": [date(2024, 1, 2), None, date(1969, 12, 31), date(2024, 1, 1), date(2024, 1, 1)],
+        "l": pa.array([60, None, 30, 90, 0], pa.duration("s")),
+        "w": pa.array([1, None, 3, 4, 5], pa.timestamp("ns", "UTC")),
+        "z": pa.nulls(5),
+    }
+)
+
+
+def rows(query: str, **settings: Any) -> list[tuple[Any, ...]]:
+    result = ec.match(EVENTS, f"PATTERN {query}", **({"type": "type"} | settings))
+    return [tuple(r.values()) for r in result.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "expected"),
+    [
+        pytest.param("COUNT(*), COUNT AS n", (5, 5), id="matches"),
+        pytest.param("COUNT(e.i), COUNT(e.f), COUNT(e.s), COUNT(e.z)", (4, 3, 4, 0), id="values that are not null"),
+        pytest.param("SUM(e.i), AVG(e.i), MIN(e.i), MAX(e.i)", (0, 0.0, -7, 4), id="whole numbers"),
+        pytest.param("SUM(e.i * e.i), AVG(e.i + 1)", (70, 1.0), id="computed whole numbers"),
+        pytest.param("SUM(e.f), AVG(e.f), MIN(e.f), MAX(e.f)", (3.0, 1.0, 0.0, 2.5), id="numbers, NaN is null"),
+        pytest.param("SUM(e.h), AVG(e.h), MIN(e.h), MAX(e.h)", (4.0, 1.0, 0.0, 2.5), id="small floats"),
+        pytest.param("SUM(e.u), MIN(e.u), MAX(e.u)", (float(2**64 + 3), 0, 2**64 - 1), id="large whole numbers"),
+        pytest.param(
+            "SUM(e.m), AVG(e.m), MIN(e.m), MAX(e.m)",
+            (2.75, 0.6875, Decimal("-1.00"), Decimal("2.25")),
+            id="decimals",
+        ),
+        pytest.param("MIN(e.s), MAX(e.s), MIN(e.c), MAX(e.c)", ("a", "é", "a", "é"), id="text"),
+        pytest.param("MIN(e.b), MAX(e.b)", (False, True), id="truth"),
+        pytest.param("MIN(e.d), MAX(e.d)", (date(1969, 12, 31), date(2024, 1, 2)), id="dates"),
+        pytest.param(
+            "MIN(e.ts), MAX(e.ts)", (datetime(1970, 1, 1, 0, 0, 1), datetime(1970, 1, 1, 0, 0, 5)), id="times"
+        ),
+        pytest.param(
+            "SUM(e.l), AVG(e.l), MIN(e.l), MAX(e.l)",
+            (timedelta(minutes=3), timedelta(seconds=45), timedelta(0), timedelta(seconds=90)),
+            id="lengths of time",
+        ),
+        pytest.param(
+            "SUM(e.l / 2), MAX(e.l * 2)", (timedelta(seconds=90), timedelta(minutes=3)), id="computed lengths"
+        ),
+        pytest.param("SUM(e.z), AVG(e.z), MIN(e.z), MAX(e.z)", (None,) * 4, id="a column of nulls"),
+        pytest.param("SUM(2), MAX('x'), COUNT(NULL)", (10, "x", 0), id="constants"),
+    ],
+)
+def test_functions(aggregates: str, expected: tuple[Any, ...]) -> None:
+    assert rows(f"e AGG {aggregates}", type=None) == [expected]
+
+
+@pytest.mark.parametrize("column", ["ts", "i", "u", "f", "h", "m", "s", "c", "b", "d", "l", "w", "z"])
+def test_an_attribute_keeps_its_type_in_groups_and_extremes(column: str) -> None:
+    own = EVENTS.schema.field(column).type
+    plain = own.value_type if pa.types.is_dictionary(own) else own
+    result = ec.match(EVENTS, f"PATTERN e GROUPBY e.{column} AS g AGG MIN(e.{column}) AS low, COUNT(*) AS n")
+    assert result.schema.field("g").type == result.schema.field("low").type == plain
+    groups = dict(zip(result.column("g").to_pylist(), result.column("n").to_pylist(), strict=True))
+    values = [None if v != v else v for v in EVENTS.column(column).to_pylist()]
+    assert groups == {v: values.count(v) for v in set(values)}, "null is a group, NaN is null"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("e GROUPBY e AGG COUNT(*)", {("A", 3), ("B", 2)}, id="by the event's own type"),
+        pytest.param(
+            "SEQ(e, g) WITHIN 9 s GROUPBY e, g AGG COUNT(*)",
+            {("A", "A", 3), ("A", "B", 4), ("B", "A", 2), ("B", "B", 1)},
+            id="by two types",
+        ),
+        pytest.param("e GROUPBY e.i % 2 AGG COUNT(*)", {(1, 1), (0, 2), (None, 1), (-1, 1)}, id="by a value"),
+        pytest.param(
+            "e GROUPBY e.s, e.b AGG COUNT(*)",
+            {("b", True, 1), ("a", None, 1), (None, False, 1)} | {("é", True, 1), ("a", True, 1)},
+            id="by two columns, nulls in both",
+        ),
+        pytest.param("e GROUPBY NULL AGG COUNT(*)", {(None, 5)}, id="by nothing"),
+    ],
+)
+def test_groups(query: str, expected: set[tuple[Any, ...]]) -> None:
+    concepts = {"Any": ["A", "B"]}
+    typed = (
+        query.replace("e,", "Any e,", 1).replace("g)", "Any g)") if "SEQ" in query else query.replace("e ", "Any e ", 1)
+    )
+    found = rows(typed, concepts=concepts)
+    assert (set(found), len(found)) == (expected, len(expected))
+
+
+def test_an_alternative_not_taken_is_null() -> None:
+    found = rows("OR(A a, B b) WITHIN 1 s GROUPBY a, b.s AGG COUNT(*), SUM(b.i), MAX(a.i + 1)")
+    assert set(found) == {("A", None, 3, None, 5), (None, "a", 2, -5, None)}
+
+
+def test_without_matches_there_is_one_row_or_none() -> None:
+    assert rows("C c AGG COUNT(*), SUM(c.i), AVG(c.i), MIN(c.s), COUNT(c.i)") == [(0, None, None, None, 0)]
+    assert rows("C c GROUPBY c AGG COUNT(*)") == []
+
+
+def test_columns_are_named_as_they_are_written() -> None:
+    result = ec.match(EVENTS, "PATTERN A a GROUPBY a, a.s AS text AGG COUNT, SUM(a.i) AS total, MAX(a.i)", type="type")
+    assert result.schema.names == ["a", "text", "COUNT(*)", "total", "MAX(a.i)"]
+
+
+def test_groups_are_folded_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregate, "_MOST_ROWS", 8)
+    events = pa.table({"ts": range(1000), "x": [i % 7 for i in range(1000)]})
+    runtime = ec.Runtime("PATTERN SEQ(a, b) WITHIN 2 us GROUPBY a.x AGG COUNT(*) AS n, AVG(b.x) AS m, MAX(b.ts) AS t")
+    for start in range(0, 1000, 10):
+        assert list(runtime.push(events.slice(start, 10))) == []
+    (batch,) = runtime.finish()
+    expected = {x: [(j % 7, j) for i in range(x, 1000, 7) for j in (i + 1, i + 2) if j < 1000] for x in range(7)}
+    assert {tuple(r.values()) for r in batch.to_pylist()} == {
+        (x, len(found), sum(v for v, _ in found) / len(found), max(t for _, t in found))
+        for x, found in expected.items()
+    }

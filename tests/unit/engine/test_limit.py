@@ -1,0 +1,51 @@
+"""LIMIT n: the earliest matches by their last event, their first, and then the events bound."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from tests.differential.compare import check
+from tests.oracle.generate import PLAIN, Options
+from tests.oracle.shorthand import stream
+
+import eventcube as ec
+from eventcube.language.parse import parse
+
+EVENTS = "A1 A1 B2 A2 B2 A3 C3 B4 B4 A5 B6 C9 A9 B9"
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, B b) WITHIN 4 ms",
+        "AND(A a, B b) WITHIN 4 ms",
+        "SEQ(A a, B b, !C c) WITHIN 3 ms",
+        "SEQ(!C c, A a, B b) WITHIN 5 events",
+        "SEQ(A a, OR(B b, C c)) WITHIN 4 ms",
+        "OR(A a, SEQ(B b, !C c)) WITHIN 2 ms",
+        "SEQ(A a, B b)",
+    ],
+)
+def test_the_earliest_matches_are_kept_under_every_cut(query: str, limit: int) -> None:
+    events = stream(EVENTS)
+    for cut in ([], [1] * len(events), [3, 4, 2]):
+        check(parse(f"PATTERN {query} LIMIT {limit}"), events, PLAIN, cut)
+
+
+def test_ties_across_partitions() -> None:
+    events = stream("A1:k=2 A1:k=1 B2:k=1 B2:k=2 A2:k=1 B3:k=2 B3:k=1", key="k")
+    for limit in range(1, 8):
+        for cut in ([], [1] * 7):
+            check(parse(f"PATTERN SEQ(A a, B b) WITHIN 9 ms LIMIT {limit}"), events, Options(partitioned=True), cut)
+
+
+@pytest.mark.parametrize(("query", "option", "expected"), [(2, 3, 2), (3, 2, 2), (None, 1, 1), (2, None, 2)])
+def test_the_smaller_of_the_query_s_and_the_caller_s(query: int | None, option: int | None, expected: int) -> None:
+    events = pa.table({"ts": range(10)})
+    text = "PATTERN SEQ(a, b) WITHIN 9 us" + (f" LIMIT {query}" if query else "")
+    assert ec.match(events, text, limit=option).num_rows == expected
+
+
+def test_a_caller_s_limit_does_not_touch_groups() -> None:
+    assert ec.match(pa.table({"ts": range(10)}), "PATTERN a AGG COUNT(*) AS n", limit=1).to_pylist() == [{"n": 10}]
