@@ -53,6 +53,12 @@ def _cuts(events: list[Event]) -> list[list[int]]:
             id="a leading negation in an alternative of an OR, with an order among ties",
         ),
         pytest.param(
+            "AND(AND(A a1, A a2, !(A a3, a6.s > a3.s)), OR(A a5, C a6)) WITHIN 4 events",
+            "A1:s='b' A2:s='b' A3:s='a' C4:s='b' A5:s='c' A6:s='a'",
+            PLAIN,
+            id="a negation that speaks of an alternative beside it holds also where another one is taken",
+        ),
+        pytest.param(
             "SEQ(A a, B b) WITHIN 3 events LIMIT 2",
             "A1:k=1 A1:k=2 B2:k=2 B2:k=1 B2:k=2 B2:k=1",
             PARTITIONED,

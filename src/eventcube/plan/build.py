@@ -174,16 +174,23 @@ class _Builder:
     def _or(self, node: Or, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
         own = slots_of(node)
         programs, ends = [], []
+        # A negation outside of the OR holds whichever alternative is taken, even if it speaks of one.
+        around = tuple(p for p in at.pending if isinstance(p, Test) and not self._within(p, node))
+        inner = replace(at, pending=tuple(p for p in at.pending if p not in around))
         for part, number in zip(node.parts, node.alternatives, strict=True):
-            steps, start = self._flush([], replace(at, inside=at.inside | {number}))
+            steps, start = self._flush([], replace(inner, inside=at.inside | {number}))
             more, end = self._node(part, due, start)
             absent = tuple(sorted(own - slots_of(part)))
             programs.append((*steps, *more, *([Absent(absent)] if absent else [])))
             ends.append(end)
         # A test done in the alternative it speaks of need not be done in the others.
-        pending = tuple(p for p in at.pending if all(p in e.pending for e in ends))
+        pending = tuple(p for p in at.pending if p in around or all(p in e.pending for e in ends))
         after = _Progress(at.bound | own, at.optional | own, at.inside, pending)
         return self._flush([Union(tuple(programs))], after)
+
+    def _within(self, test: Test, node: Or) -> bool:
+        guard, slots = test.negation.guard, self.logical.alternatives
+        return guard is not None and any(slots[guard] <= slots[number] for number in node.alternatives)
 
     def _range(self, slots: frozenset[int], at: _Progress) -> tuple[Limit | None, Limit | None]:
         """Where events for the slots can lie, given what is bound."""
