@@ -35,7 +35,7 @@ def call(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """`eventcube …` in a folder with `events.csv`, in the session that runs, which it leaves running."""
     (tmp_path / "events.csv").write_text(EVENTS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Spark, "close", lambda self: self.log.unlink())
+    monkeypatch.setattr(Spark, "close", Spark._forget)
 
     def invoke(*arguments: str) -> Result:
         result = CliRunner().invoke(main, [*arguments, "--master", "local[2]"])
@@ -109,6 +109,14 @@ def test_a_line_that_is_not_json_is_set_aside_as_it_is(call: Call, tmp_path: Pat
     assert result.exit_code == 0, result.stderr
     assert sorted(json.loads(result.stdout)["a"]) == ["kind", "ts"]
     assert json.loads((tmp_path / "aside.jsonl").read_text())["_corrupt_record"] == '{"ts": oops'
+
+
+def test_groups_are_shown_in_order(call: Call) -> None:
+    query = "PATTERN Login a GROUPBY a.user AS who AGG COUNT(*) AS n, AVG(a.amount) AS mean"
+    result = call("run", query, "events.csv", "--type", "kind")
+    assert result.exit_code == 0, result.stderr
+    assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("│")] == ["ann", "bob"]
+    assert result.stderr.startswith("2 groups ")
 
 
 def test_a_type_that_no_event_has(call: Call) -> None:

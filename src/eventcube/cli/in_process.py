@@ -47,11 +47,11 @@ class InProcess:
     def first(self, most: int) -> tuple[pa.Table, int]:
         """The earliest matches, and how many there are."""
         kept, total = self.schema.empty_table(), 0
-        order = [(name, "ascending") for name in ("end", "start") if name in self.schema.names and not self.query.agg]
+        order = [(name, "ascending") for name in (self.schema.names if self.query.agg else ("end", "start"))]
         for batch in self.batches():
             total += batch.num_rows
             kept = pa.concat_tables([kept, pa.Table.from_batches([batch], self.schema)])
-            kept = (kept.sort_by(order) if order else kept).slice(0, most)
+            kept = kept.sort_by(order).slice(0, most)
         return kept, total
 
     def batches(self) -> Iterator[pa.RecordBatch]:

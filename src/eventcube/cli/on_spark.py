@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 import time as clock
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,7 +22,7 @@ from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
-from eventcube.errors import EventCubeError, OptionError
+from eventcube.errors import EventCubeError, InputError, OptionError
 from eventcube.language.syntax import Query
 from eventcube.match import match, set_aside
 from eventcube.runtime.ingest import REASON
@@ -35,16 +38,27 @@ if TYPE_CHECKING:
 
 
 class Spark:
-    """A session for one command; what the JVM prints goes to a file, so that messages can be read."""
+    """A session for one command; what Spark itself prints and logs goes to a file, so that messages can be read."""
 
     def __init__(self, master: str, settings: dict[str, str], *, quiet: bool) -> None:
         self.quiet = quiet
-        self.begun = clock.monotonic()
+        self.failed = False
         descriptor, log = tempfile.mkstemp(prefix="eventcube-spark-", suffix=".log")
         self.log = Path(log)
-        self.failed = False
-        with working(f"starting Spark ({master})", quiet=quiet), _stderr_to(descriptor), plain_failures(log):
-            self.session: SparkSession = start_session(master, settings)
+        self._handler = logging.FileHandler(log)
+        logging.getLogger().addHandler(self._handler)
+        try:
+            with working(f"starting Spark ({master})", quiet=quiet), _stderr_to(descriptor), plain_failures(log):
+                self.session: SparkSession = start_session(master, settings)
+        except BaseException as error:
+            self.failed = log in str(error)
+            self._forget()
+            if self.failed and isinstance(error, InputError):
+                raise InputError(f"cannot start Spark on {master}", code="EC330", hint=error.hint) from None
+            raise
+        if threading.current_thread() is threading.main_thread():
+            # PySpark's own would call the JVM in the middle of another call. Stopping the session ends its jobs, too.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         self.begun = clock.monotonic()
 
     def working(self, title: str) -> AbstractContextManager[None]:
@@ -70,7 +84,14 @@ class Spark:
 
     def close(self) -> None:
         """Stop the session; Spark's messages are kept only if something failed."""
-        self.session.stop()
+        try:
+            self.session.stop()
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        logging.getLogger().removeHandler(self._handler)
+        self._handler.close()
         if not self.failed:
             self.log.unlink(missing_ok=True)
 
@@ -113,7 +134,7 @@ class OnSpark:
 
     def first(self, most: int) -> tuple[pa.Table, int]:
         """The earliest matches, and how many there are."""
-        order = [] if self.query.agg else ["end", "start"]
+        order = self.schema.names if self.query.agg else ["end", "start"]
         with self.spark.working("matching"):
             return files.first_rows(self.matches, order, most)
 

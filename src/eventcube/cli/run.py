@@ -141,6 +141,7 @@ def run(
         out,
         set_aside if aside else None,
         survey.set_aside,
+        bool(parsed.agg),
     )
     if as_json:
         click.echo(summary.as_json())

@@ -12,7 +12,10 @@ RATED_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of one run; `seconds` counts reading, matching and writing, not the start of Spark."""
+    """The figures of one run; `seconds` counts reading, matching and writing, not the start of Spark.
+
+    `matches` counts rows of the result: groups, if the query has AGG.
+    """
 
     events: int
     set_aside: int
@@ -21,6 +24,7 @@ class Summary:
     out: str | None = None
     set_aside_out: str | None = None
     set_aside_reasons: Mapping[str, int] = field(default_factory=dict)
+    grouped: bool = False
 
     @property
     def rate(self) -> float:
@@ -39,7 +43,8 @@ class Summary:
 
     def as_text(self) -> str:
         """A few lines for the screen."""
-        found = f"{self.matches:,} {'match' if self.matches == 1 else 'matches'}"
+        one, more = ("group", "groups") if self.grouped else ("match", "matches")
+        found = f"{self.matches:,} {one if self.matches == 1 else more}"
         lines = [f"{found} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}"]
         if self.set_aside:
             reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.set_aside_reasons.items())

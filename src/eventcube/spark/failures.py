@@ -13,7 +13,7 @@ from eventcube.errors import EventCubeError, InputError
 
 _OURS = re.compile(r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\nSQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
-_FILE = re.compile(r"(?:file|path)[: ]+((?:\w+:/)?/?[^\s,]+?)\.?(?:\s|$)", re.IGNORECASE)
+_FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 
 
 @contextmanager
@@ -22,6 +22,8 @@ def plain_failures(log: str | None = None) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
         raise failure_to_error(error, log) from None
 
 
@@ -44,6 +46,15 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
             return InputError(f"cannot read {file}: {_first_sentence(said)}", code="EC321", hint=hint)
         case _:
             return InputError(f"Spark could not do it: {_first_sentence(said)}", code="EC329", hint=hint)
+
+
+def _interrupted(failure: BaseException | None) -> bool:
+    """Whether it failed only because Ctrl-C cut the line to the JVM before."""
+    while failure is not None:
+        if isinstance(failure, KeyboardInterrupt):
+            return True
+        failure = failure.__context__
+    return False
 
 
 def _first_sentence(text: str) -> str:

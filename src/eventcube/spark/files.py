@@ -45,11 +45,8 @@ def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Ta
     """The first rows in an order, and the number of all, in one job."""
     seen = Observation()
     watched = frame.observe(seen, f.count(f.lit(1)).alias("rows"))
-    rows = (watched.orderBy(*(quoted(n) for n in order)) if order else watched).limit(most).toArrow()
-    if order:
-        return rows, int(seen.get["rows"])
-    # Without an order Spark stops as soon as it has enough.
-    return rows, rows.num_rows if rows.num_rows < most else frame.count()
+    rows = watched.orderBy(*(quoted(n) for n in order)).limit(most).toArrow()
+    return rows, int(seen.get["rows"])
 
 
 def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:

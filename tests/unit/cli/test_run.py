@@ -139,6 +139,7 @@ def test_aggregates_are_shown(call: Call) -> None:
     )
     assert "ann" in result.stdout
     assert "8.0" in result.stdout
+    assert result.stderr.startswith("2 groups in 5 events")
 
 
 def test_events_that_pandas_wrote(call: Call, folder: Path) -> None:

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException, PythonException
+
+from eventcube.errors import InputError
+from eventcube.spark.failures import failure_to_error, plain_failures
+
+
+def test_a_missing_file() -> None:
+    failure = AnalysisException("[PATH_NOT_FOUND] Path does not exist: file:/data/events.parquet. SQLSTATE: 42K03")
+    assert str(failure_to_error(failure)) == "error[EC320]: no such file or folder: /data/events.parquet"
+
+
+def test_a_file_that_cannot_be_read_is_named_and_spark_s_log_too() -> None:
+    said = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///data/part-0.parquet. SQLSTATE: KD001\n"
+        "\tat org.apache.spark.Foo.bar(Foo.scala:1)"
+    )
+    error = failure_to_error(PySparkException(said), "/tmp/spark.log")
+    assert error.code == "EC321"
+    assert "/data/part-0.parquet" in error.message
+    assert "\tat" not in str(error)
+    assert error.hint == "Spark's own messages are in /tmp/spark.log"
+
+
+def test_an_error_of_ours_in_a_worker_comes_through_as_it_was() -> None:
+    said = (
+        "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
+        '  File "partition.py", line 1, in run\n'
+        "eventcube.errors.InputError: error[EC306]: columns differ\nhint: give all batches the same\n"
+    )
+    error = failure_to_error(PythonException(said))
+    assert (error.code, error.message, error.hint) == ("EC306", "columns differ", "give all batches the same")
+
+
+def test_anything_else_is_told_in_one_line() -> None:
+    error = failure_to_error(PySparkException("java.lang.OutOfMemoryError: Java heap space\n\tat x.y(Z.java)"))
+    assert str(error) == "error[EC329]: Spark could not do it: Java heap space"
+
+
+def test_what_breaks_after_an_interrupt_is_the_interrupt() -> None:
+    @plain_failures()
+    def stopped() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise PySparkException("Answer from Java side is empty")
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(InputError, match="mine"), plain_failures():
+        raise InputError("mine")
