@@ -216,5 +216,5 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
         )
     try:
         return table.select(schema.names).cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (ValueError, pa.ArrowNotImplementedError) as error:
         raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306") from None

@@ -73,7 +73,7 @@ class Runtime:
         self._ingest: Ingest | None = None
         self._engines: dict[str, Engine] = {}
         self._counters = Counters()
-        self._running: Iterator[pa.RecordBatch] | None = None
+        self._running: _Batches | None = None
         self._finished = False
         if schema is not None:
             self.start(schema)
@@ -162,7 +162,7 @@ class Runtime:
     def _ready(self) -> None:
         if self._finished:
             raise OptionError("the runtime has finished", code="EC406", hint="make a new one for new input")
-        if self._running is not None and next(self._running, None) is not None:
+        if self._running is not None and self._running.more():
             raise OptionError(
                 "the matches of the call before were not read to the end",
                 code="EC407",
@@ -173,7 +173,7 @@ class Runtime:
         assert self._ingest is not None
         released = self._ingest.release(watermark)
         known = None if watermark is None else self._ingest.watermark
-        self._running = self._evaluate(released, known)
+        self._running = _Batches(self._evaluate(released, known))
         return self._running
 
     def _evaluate(self, released: Released, watermark: int | None) -> Iterator[pa.RecordBatch]:
@@ -181,6 +181,23 @@ class Runtime:
             for batch in engine.feed(released, watermark):
                 if batch.num_rows:
                     yield batch if self.single else long_form(name, batch, self.schema)
+
+
+class _Batches(Iterator[pa.RecordBatch]):
+    """Batches as they are made; whether there are more can be asked without losing one."""
+
+    def __init__(self, source: Iterator[pa.RecordBatch]) -> None:
+        self._source = source
+        self._next: pa.RecordBatch | None = None
+
+    def __next__(self) -> pa.RecordBatch:
+        batch, self._next = self._next, None
+        return next(self._source) if batch is None else batch
+
+    def more(self) -> bool:
+        if self._next is None:
+            self._next = next(self._source, None)
+        return self._next is not None
 
 
 def named(queries: Queries) -> dict[str, Query]:
