@@ -1,19 +1,238 @@
+"""`match` on every kind of frame: the same kind comes back, whatever the order, the times and the keys."""
+
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import eventcube as ec
+from eventcube.errors import EventCubeWarning, InputError
 
-EVENTS = pa.table({"ts": [1, 2], "kind": ["A", "B"]})
+PAIR = "PATTERN SEQ(A a, B b) WITHIN 10 us RETURN a.ts AS a, b.ts AS b"
+TABLE = pa.table({"ts": [3, 1, 2, 2], "type": ["B", "A", "B", "A"], "k": [1, 1, 2, 2]})
+FRAMES: dict[str, tuple[Callable[[pa.Table], Any], type]] = {
+    "Arrow table": (lambda t: t, pa.Table),
+    "record batch": (lambda t: t.combine_chunks().to_batches()[0], pa.Table),
+    "pandas": (lambda t: t.to_pandas(), pd.DataFrame),
+    "polars": (pl.from_arrow, pl.DataFrame),
+    "lazy polars": (lambda t: pl.from_arrow(t).lazy(), pl.LazyFrame),
+}
 
 
-def test_a_query_without_within_is_warned_of_where_it_is_asked() -> None:
-    with pytest.warns(ec.EventCubeWarning, match="the query has no WITHIN") as caught:
-        ec.match(EVENTS, "PATTERN SEQ(A a, B b)", type="kind")
-    assert [w.filename for w in caught] == [__file__]
+def rows(result: Any) -> list[tuple[Any, ...]]:
+    """A result of any kind as sorted tuples, without start and end."""
+    if isinstance(result, pl.LazyFrame):
+        result = result.collect()
+    if isinstance(result, pd.DataFrame):
+        result = pa.Table.from_pandas(result, preserve_index=False)
+    table = result.to_arrow() if isinstance(result, pl.DataFrame) else result
+    return sorted(tuple(r.values())[2:] for r in table.to_pylist())
 
 
-def test_of_several_queries_the_warning_names_the_one() -> None:
-    with pytest.warns(ec.EventCubeWarning, match="query second has no WITHIN"):
-        ec.match(EVENTS, {"first": "PATTERN A a", "second": "PATTERN SEQ(A a, B b)"}, type="kind")
+@pytest.mark.parametrize("kind", FRAMES)
+class TestFrames:
+    """One answer in as many kinds of frames as there are."""
+
+    def test_the_same_kind_comes_back(self, kind: str) -> None:
+        make, expected = FRAMES[kind]
+        found = ec.match(make(TABLE), PAIR, type="type")
+        assert isinstance(found, expected)
+        assert rows(found) == [(1, 2), (1, 3), (2, 3)]
+
+    def test_events_come_back_as_structs(self, kind: str) -> None:
+        make, _ = FRAMES[kind]
+        found = ec.match(make(TABLE), "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 10 us", type="type")
+        assert rows(found) == [({"ts": 1, "type": "A", "k": 1}, {"ts": 3, "type": "B", "k": 1})]
+
+    def test_an_empty_frame_has_an_empty_result(self, kind: str) -> None:
+        make, expected = FRAMES[kind]
+        empty = TABLE.slice(0, 0)
+        if kind == "record batch":
+            make = lambda t: pa.RecordBatch.from_pylist([], schema=t.schema)  # noqa: E731
+        found = (
+            ec.match(make(empty), PAIR, type="type")
+            if kind != "pandas"
+            else ec.match(make(empty).astype({"type": "string"}), PAIR, type="type")
+        )
+        assert isinstance(found, expected)
+        assert rows(found) == []
+
+    def test_groups(self, kind: str) -> None:
+        make, _ = FRAMES[kind]
+        found = ec.match(make(TABLE), "PATTERN A a GROUPBY a.k AS k AGG COUNT(*) AS n", type="type")
+        table = found.collect() if isinstance(found, pl.LazyFrame) else found
+        names = list(table.columns) if not isinstance(table, pa.Table) else table.schema.names
+        assert names == ["k", "n"]
+
+    def test_several_queries(self, kind: str) -> None:
+        make, expected = FRAMES[kind]
+        found = ec.match(make(TABLE), {"one": "PATTERN A a", "two": "PATTERN B b"}, type="type")
+        assert isinstance(found, expected)
+
+    def test_rows_set_aside(self, kind: str) -> None:
+        make, expected = FRAMES[kind]
+        bad = pa.table({"ts": pa.array([1, None, 3], pa.timestamp("us")), "type": ["A", "B", None]})
+        found = ec.set_aside(make(bad), type="type")
+        assert isinstance(found, expected)
+        frame = found.collect() if isinstance(found, pl.LazyFrame) else found
+        reasons = (
+            frame.column("set_aside_reason").to_pylist()
+            if isinstance(frame, pa.Table)
+            else list(frame["set_aside_reason"])
+        )
+        assert sorted(reasons) == ["the time is null", "the type is null"]
+
+
+def test_anything_that_speaks_arrow_can_be_read() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return TABLE.__arrow_c_stream__(requested_schema)
+
+    assert rows(ec.match(Stream(), PAIR, type="type")) == [(1, 2), (1, 3), (2, 3)]
+
+
+@pytest.mark.parametrize("events", [[1, 2], {"ts": [1]}, "events.parquet", None])
+def test_what_is_no_frame_is_refused(events: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        ec.match(events, PAIR)
+    assert caught.value.code == "EC307"
+
+
+def test_unsorted_input_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The package's `match` is the function; its module goes by the full name only.
+    monkeypatch.setattr(import_module("eventcube.match"), "BATCH_ROWS", 7)
+    rng = np.random.default_rng(1)
+    table = pa.table({"ts": rng.integers(0, 60, 200), "type": rng.choice(["A", "B", "C"], 200), "id": range(200)})
+    query = "PATTERN SEQ(A a, !C c, B b) WITHIN 5 us RETURN a.id AS a, b.id AS b"
+    shuffled = table.take(rng.permutation(200))
+    at_once = rows(ec.match(table.sort_by("ts"), query, type="type"))
+    assert rows(ec.match(shuffled, query, type="type")) == at_once
+    assert len(at_once) > 50
+
+
+@pytest.mark.parametrize(
+    ("column", "settings"),
+    [
+        pytest.param(pa.array([0, 5, 11]), {"time_unit": "s"}, id="whole seconds"),
+        pytest.param(pa.array([0, 5000, 11000], pa.int32()), {"time_unit": "ms"}, id="whole milliseconds"),
+        pytest.param(pa.array([0, 5_000_000, 11_000_000]), {}, id="whole microseconds"),
+        pytest.param(pa.array([0, 5, 11], pa.timestamp("s", "Europe/Paris")), {}, id="timestamps"),
+        pytest.param(pa.array(["1970-01-01", "1970-01-01 00:00:05", "1970-01-01T00:00:11.0"]), {}, id="text"),
+        pytest.param(
+            pa.array(["1970-01-01T00:00:00Z", "1970-01-01T01:00:05+01:00", "1970-01-01 00:00:11Z"]), {}, id="zoned text"
+        ),
+        pytest.param(
+            pa.array(["1970-01-01T00:00:00Z", " 1970-01-01T00:00:05 ", "1970-01-01T00:00:11"]), {}, id="mixed text"
+        ),
+        pytest.param(
+            pa.array(["1970-01-01", "1970-01-01 00:00:05", "1970-01-01T00:00:11"]).dictionary_encode(),
+            {},
+            id="text in a dictionary",
+        ),
+    ],
+)
+def test_times_of_every_kind(column: pa.Array, settings: dict[str, Any]) -> None:
+    table = pa.table({"ts": column, "type": ["A", "B", "B"], "id": [0, 1, 2]})
+    query = "PATTERN SEQ(A a, B b) WITHIN 10 s RETURN b.id AS b"
+    assert rows(ec.match(table, query, type="type", **settings)) == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "layout", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_types_of_every_layout(layout: pa.DataType) -> None:
+    table = TABLE.set_column(1, "type", TABLE.column("type").cast(layout))
+    assert rows(ec.match(table, PAIR, type="type")) == [(1, 2), (1, 3), (2, 3)]
+
+
+PAIR_OF_IDS = "PATTERN SEQ(A a, B b) WITHIN 10 us RETURN a.id AS a, b.id AS b"
+
+
+class TestPartitions:
+    """A match lies within one partition; null is a key like any other."""
+
+    def found(self, key: dict[str, Any], by: Any, query: str = PAIR_OF_IDS) -> list[tuple[Any, ...]]:
+        types = ["A", "A", "A", "B", "B", "B"]
+        table = pa.table({"ts": range(6), "type": types, "id": range(6), **key})
+        return rows(ec.match(table, query, type="type", partition_by=by))
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            pytest.param(pa.array([1, 2, None, 1, 2, None]), id="whole numbers"),
+            pytest.param(pa.array(["x", "y", None, "x", "y", None]), id="text"),
+            pytest.param(pa.array(["x", "y", None, "x", "y", None]).dictionary_encode(), id="a dictionary"),
+            pytest.param(pa.array([0.0, 0.5, None, -0.0, 0.5, float("nan")]), id="numbers: -0.0 = 0.0, NaN is null"),
+            pytest.param(pa.array([True, False, None, True, False, None]), id="truth"),
+            pytest.param(pa.array([1, 2, None, 1, 2, None], pa.timestamp("s")), id="times"),
+            pytest.param(pa.array([-(2**63), 2**63 - 1, None, -(2**63), 2**63 - 1, None]), id="far apart"),
+        ],
+    )
+    def test_one_column(self, key: pa.Array) -> None:
+        assert self.found({"k": key}, "k") == [(0, 3), (1, 4), (2, 5)]
+
+    def test_several_columns(self) -> None:
+        key = {"k": [1, 1, None, 1, 1, None], "m": ["x", None, "x", "x", None, "y"]}
+        assert self.found(key, ["k", "m"]) == [(0, 3), (1, 4)]
+
+    def test_count_windows_count_within_the_partition(self) -> None:
+        query = "PATTERN SEQ(A a, B b) WITHIN 2 events RETURN a.id AS a, b.id AS b"
+        assert self.found({"k": [1, 2, 3, 3, 2, 1]}, "k", query) == [(0, 5), (1, 4), (2, 3)]
+        assert self.found({"k": [1] * 6}, "k", query) == [(2, 3)]
+
+
+class TestOrder:
+    """Ties in time are broken by the order columns; null comes first."""
+
+    def found(self, order: dict[str, Any], by: Any) -> list[tuple[Any, ...]]:
+        table = pa.table({"ts": [1, 1, 1], "type": ["A", "A", "B"], "id": range(3), **order})
+        return rows(ec.match(table, "PATTERN SEQ(A a, B b) WITHIN 9 us RETURN a.id AS a", type="type", order_by=by))
+
+    @pytest.mark.parametrize(
+        ("column", "expected"),
+        [
+            pytest.param([1, 3, 2], [(0,)], id="whole numbers"),
+            pytest.param([1, 2, 2], [(0,)], id="whole numbers with a tie"),
+            pytest.param([None, None, 1], [(0,), (1,)], id="nulls"),
+            pytest.param([1, None, None], [], id="null comes first"),
+            pytest.param([0.5, float("nan"), 0.25], [(1,)], id="numbers: NaN is null"),
+            pytest.param(["b", "a", "b"], [(1,)], id="text"),
+            pytest.param([None, "é", "e"], [(0,)], id="text with a null"),
+            pytest.param([False, True, True], [(0,)], id="truth"),
+            pytest.param([datetime(2024, 1, 1), datetime(2024, 1, 3), datetime(2024, 1, 2)], [(0,)], id="times"),
+        ],
+    )
+    def test_one_column(self, column: list[Any], expected: list[tuple[int]]) -> None:
+        assert self.found({"o": column}, "o") == expected
+        if isinstance(column[0], str) or isinstance(column[1], str):
+            assert self.found({"o": pa.array(column).dictionary_encode()}, "o") == expected
+            assert self.found({"o": pa.array(column, pa.string_view())}, "o") == expected
+
+    def test_several_columns(self) -> None:
+        assert self.found({"o": [1, 1, 1], "p": ["x", "z", "y"]}, ["o", "p"]) == [(0,)]
+
+    def test_without_them_ties_are_ties(self) -> None:
+        assert self.found({}, None) == []
+
+
+class TestWarnings:
+    """A query without WITHIN works in batch, with a warning."""
+
+    def test_a_pattern_without_a_window(self) -> None:
+        with pytest.warns(EventCubeWarning, match="the query has no WITHIN"):
+            assert rows(ec.match(TABLE, "PATTERN SEQ(A a, B b) RETURN a.ts", type="type")) == [(1,), (1,), (2,)]
+
+    def test_one_of_several_is_named(self) -> None:
+        with pytest.warns(EventCubeWarning, match="query far has no WITHIN"):
+            ec.match(TABLE, {"near": "PATTERN A a", "far": "PATTERN SEQ(A a, B b)"}, type="type")
+
+    def test_a_lone_component_needs_none(self) -> None:
+        assert rows(ec.match(TABLE, "PATTERN A a RETURN a.ts", type="type")) == [(1,), (2,)]

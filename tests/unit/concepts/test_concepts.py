@@ -1,0 +1,77 @@
+"""The forest of type names: how it is written, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import eventcube as ec
+from eventcube.concepts.concepts import Concepts
+from eventcube.errors import InputError
+
+FOREST = {"Stock": ["Computer", "Finance"], "Computer": ["INTC", "MSFT"], "Finance": ["QQQ"], "Bond": ["T10"]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(FOREST, id="flat"),
+        pytest.param({"Stock": {"Computer": ["INTC", "MSFT"], "Finance": "QQQ"}, "Bond": ["T10"]}, id="nested"),
+        pytest.param({"Stock": [{"Computer": ["INTC", "MSFT"]}, {"Finance": ["QQQ"]}], "Bond": "T10"}, id="in lists"),
+        pytest.param({"Bond": {"T10": None}, **{k: v for k, v in FOREST.items() if k != "Bond"}}, id="empty leaves"),
+    ],
+)
+def test_ways_to_write_it(given: Any) -> None:
+    concepts = Concepts(given)
+    assert concepts.closure("Stock") == {"Stock", "Computer", "Finance", "INTC", "MSFT", "QQQ"}
+    assert concepts.closure("INTC") == {"INTC"}
+    assert concepts.closure("Bond") == {"Bond", "T10"}
+    assert set(concepts.names) == {"Stock", "Computer", "Finance", "INTC", "MSFT", "QQQ", "Bond", "T10"}
+
+
+def test_from_parents() -> None:
+    parents = {"INTC": "Computer", "Computer": "Stock"}
+    assert Concepts.from_parents(parents).parents == parents
+
+
+def test_from_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "concepts.yaml"
+    path.write_text("Computer: [INTC, MSFT]\nStock:\n  Computer:\n")
+    assert Concepts.from_yaml(path).closure("Stock") == {"Stock", "Computer", "INTC", "MSFT"}
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(None, "EC314"), ("a: [b", "EC311"), ("- a\n- b\n", "EC311"), ("", "EC311")]
+)
+def test_files_that_hold_no_concepts(tmp_path: Path, content: str | None, code: str) -> None:
+    path = tmp_path / "concepts.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        Concepts.from_yaml(path)
+    assert caught.value.code == code
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "words"),
+    [
+        pytest.param({"A": ["C"], "B": ["C"]}, "EC312", "'C' is below both 'A' and 'B'", id="two parents"),
+        pytest.param({"A": ["B"], "B": ["A"]}, "EC313", "is below itself", id="a circle"),
+        pytest.param({"A": ["A"]}, "EC313", "'A' is below itself", id="its own parent"),
+    ],
+)
+def test_what_is_no_forest(given: dict[str, list[str]], code: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        Concepts(given)
+    assert caught.value.code == code
+
+
+def test_a_component_matches_the_concept_and_all_below() -> None:
+    events = pa.table({"ts": [1, 2, 3, 4], "type": ["INTC", "Computer", "QQQ", "T10"]})
+    for query, expected in (("Stock", [1, 2, 3]), ("Computer", [1, 2]), ("INTC", [1]), ("Bond", [4])):
+        found = ec.match(events, f"PATTERN {query} e RETURN e.ts AS t", type="type", concepts=FOREST)
+        assert found.column("t").to_pylist() == expected
