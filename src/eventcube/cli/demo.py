@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import sys
 import time as clock
 from collections import Counter
 from datetime import datetime
@@ -137,9 +139,17 @@ def _next_steps(folder: Path, query: Path) -> None:
     events, text = shlex.quote(str(folder)), shlex.quote(str(query))
     washed_twice = "PATTERN SEQ(Wash a, !(Operate o, o.id = a.id), Wash b) WHERE a.id = b.id WITHIN 4 hours"
     click.secho("\nTry next:", bold=True)
-    for line in (
-        f"eventcube run {text} {events} --type kind --limit 5",
-        f"eventcube explain {text} {events} --type kind",
-        f"eventcube run {shlex.quote(washed_twice)} {events} --type kind",
+    for arguments in (
+        f"run {text} {events} --type kind --limit 5",
+        f"explain {text} {events} --type kind",
+        f"run {shlex.quote(washed_twice)} {events} --type kind",
     ):
-        click.echo(f"  {line}")
+        click.echo(f"  {_program()} {arguments}")
+
+
+def _program() -> str:
+    """The command as it can be typed here: `make demo` runs it in an environment that is not on the PATH."""
+    here = Path(sys.argv[0])
+    if shutil.which("eventcube") or here.name != "eventcube":
+        return "eventcube"
+    return shlex.quote(os.path.relpath(here))
