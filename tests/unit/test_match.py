@@ -106,6 +106,23 @@ def test_what_is_no_frame_is_refused(events: Any) -> None:
     assert caught.value.code == "EC307"
 
 
+def test_a_column_of_mixed_values_is_named() -> None:
+    with pytest.raises(InputError, match="Conversion failed for column o") as caught:
+        ec.match(pd.DataFrame({"ts": [1, 2], "o": [1, "x"]}), "PATTERN e")
+    assert caught.value.code == "EC307"
+
+
+def test_dictionaries_with_a_value_twice_or_with_a_null() -> None:
+    same = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", "x"]))
+    null = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([None, None], pa.string()))
+    table = pa.table({"ts": [1, 2], "type": ["A", "B"], "same": same, "null": null})
+    for column, expected in (("same", [(1, 2)]), ("null", [])):
+        query = PAIR.replace("B b)", f"B b, a.{column} = b.{column})")
+        assert rows(ec.match(table, query, type="type")) == expected
+        assert rows(ec.match(table, PAIR, type="type", partition_by=column)) == [(1, 2)], "null is a key like any other"
+    assert ec.set_aside(table, type="null").num_rows == 2
+
+
 def test_unsorted_input_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     # The package's `match` is the function; its module goes by the full name only.
     monkeypatch.setattr(import_module("eventcube.match"), "BATCH_ROWS", 7)

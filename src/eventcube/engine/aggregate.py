@@ -112,7 +112,7 @@ def _grouped(table: pa.Table, keys: list[str], wanted: dict[str, str]) -> pa.Tab
 
 def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     divisor = pc.if_else(pc.equal(number, 0), None, number).cast(pa.float64())
-    mean = pc.divide(total.cast(pa.float64()), divisor)
+    mean = pc.divide(total.cast(pa.float64(), safe=False), divisor)
     return mean.cast(pa.int64(), safe=False) if pa.types.is_duration(type_) else mean
 
 

@@ -189,6 +189,8 @@ def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:
     encoded = column.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
+    if isinstance(encoded, pa.DictionaryArray) and len(encoded.dictionary.unique()) < len(encoded.dictionary):
+        encoded = encoded.dictionary_decode()
     if not isinstance(encoded, pa.DictionaryArray):
         encoded = encoded.dictionary_encode()
     return _codes(encoded), len(encoded.dictionary)

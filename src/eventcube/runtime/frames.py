@@ -29,7 +29,14 @@ def _as_table(events: Any) -> pa.Table:
         return pa.Table.from_batches([events])
     module = type(events).__module__.split(".")[0]
     if module == "pandas":
-        return pa.Table.from_pandas(events, preserve_index=False)
+        try:
+            return pa.Table.from_pandas(events, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise InputError(
+                f"cannot read events: {', '.join(map(str, error.args))}",
+                code="EC307",
+                hint="give each column values of one type, as with frame.astype",
+            ) from None
     if module == "polars":
         return events.collect().to_arrow() if hasattr(events, "collect") else events.to_arrow()
     if hasattr(events, "__arrow_c_stream__"):

@@ -206,15 +206,26 @@ def _parse_one(text: str | None) -> int | None:
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with the columns of the schema, in their order."""
+    """The table with the columns of the schema, in their order, and every null marked as one."""
     if table.schema.equals(schema):
-        return table
+        return _with_plain_nulls(table)
     missing = [n for n in schema.names if n not in table.schema.names]
     if missing:
         raise InputError(
             f"a batch has no column {missing[0]!r}", code="EC306", hint="all batches have the same columns"
         )
     try:
-        return table.select(schema.names).cast(schema)
+        return _with_plain_nulls(table.select(schema.names).cast(schema))
     except (ValueError, pa.ArrowNotImplementedError) as error:
         raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306") from None
+
+
+def _with_plain_nulls(table: pa.Table) -> pa.Table:
+    """The table without dictionaries that hold a null, which Arrow does not count among a column's nulls."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            column = table.column(i)
+            if any(chunk.dictionary.null_count for chunk in column.chunks):
+                plain = column.cast(field.type.value_type).dictionary_encode()
+                table = table.set_column(i, field, plain.cast(field.type))
+    return table

@@ -117,6 +117,12 @@ def test_an_alternative_not_taken_is_null() -> None:
     assert set(found) == {("A", None, 3, None, 5), (None, "a", 2, -5, None)}
 
 
+def test_means_of_large_whole_numbers() -> None:
+    events = pa.table({"ts": range(20), "x": [2**60 + i for i in range(4)] * 5})
+    found = ec.match(events, "PATTERN e WHERE e.ts < 4 AGG AVG(e.x) AS m, SUM(e.x) AS s")
+    assert found.to_pylist() == [{"m": float(2**60), "s": 2**62 + 6}]
+
+
 def test_without_matches_there_is_one_row_or_none() -> None:
     assert rows("C c AGG COUNT(*), SUM(c.i), AVG(c.i), MIN(c.s), COUNT(c.i)") == [(0, None, None, None, 0)]
     assert rows("C c GROUPBY c AGG COUNT(*)") == []
