@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.options import options
 from eventcube.runtime.ingest import BAD_TIME, NO_TIME, NO_TYPE, REASON, read_times
 from eventcube.schema import EventSchema
-from eventcube.spark.columns import arrow_schema, check_readable, column, microseconds
+from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches, microseconds
 
 
 def set_aside_rows(events: DataFrame, *, time: str = "ts", type: str | None = None, time_unit: str = "us") -> DataFrame:
@@ -47,4 +46,4 @@ def _read_by_engine(events: DataFrame, schema: EventSchema) -> DataFrame:
                 reasons = np.where(null, NO_TIME, np.where(bad, BAD_TIME, NO_TYPE))[index]
                 yield batch.take(pa.array(index)).append_column(REASON, pa.array(reasons.tolist(), pa.string()))
 
-    return events.mapInArrow(pick, from_arrow_schema(result))
+    return map_batches(events, pick, result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.engine.views.strategy import strategy as find_strategy
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
 from eventcube.options import Options, options
@@ -23,8 +24,8 @@ from eventcube.plan.result import result_schema
 from eventcube.runtime.ingest import read_times
 from eventcube.runtime.many import check_together, long_schema
 from eventcube.runtime.runtime import Queries, named
-from eventcube.schema import EventSchema, Kind
-from eventcube.spark.columns import arrow_schema, check_readable, column, microseconds
+from eventcube.schema import EventSchema, Kind, kind_of
+from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches, microseconds
 from eventcube.spark.earliest import ORDER
 from eventcube.spark.groups import Merge, partial_schema
 from eventcube.spark.partition import Share, Work
@@ -59,6 +60,7 @@ def match_dataframe(
         strategy=strategy,
         limit=limit,
     )
+    find_strategy(chosen.strategy)
     hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
     return _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy).frame()
 
@@ -124,7 +126,7 @@ class _Batch:
             partial = partial.repartition(partitions(self.events), *[_exact(n, schema) for n in keys])
         else:
             partial = partial.union(self._no_groups(schema)).repartition(1)
-        return partial.mapInArrow(function(Merge(logical, result)), from_arrow_schema(result))
+        return map_batches(partial, Merge(logical, result), result)
 
     def _no_groups(self, schema: pa.Schema) -> DataFrame:
         """A row to start from, so that nothing found is a result too."""
@@ -156,7 +158,7 @@ class _Batch:
             "strategy": self.options.strategy,
         }
         work = Work(shares, settings, self.single, result, budget(self.events))
-        return self._spread(each).mapInArrow(function(work), from_arrow_schema(result))
+        return map_batches(self._spread(each), work, result)
 
     def _spread(self, each: Pass) -> DataFrame:
         """The events that the queries can use, where they can use them."""
@@ -189,7 +191,7 @@ class _Batch:
 def _exact(name: str, schema: pa.Schema) -> Column:
     """The column, such that what the engine takes for equal is equal: numbers as floats, and NaN as null."""
     own = column(name)
-    if EventSchema(schema, name).kind(name) is not Kind.FLOAT:
+    if kind_of(schema.field(name).type) is not Kind.FLOAT:
         return own
     number = own.cast("double")
     return F.when(~F.isnan(number), number + F.lit(0.0))
@@ -206,15 +208,4 @@ def _with_time(frame: DataFrame, schema: EventSchema) -> DataFrame:
             yield batch.append_column(TIME, micros)
 
     fields = [own.field(n) for n in frame.columns]
-    return frame.mapInArrow(read, from_arrow_schema(pa.schema([*fields, pa.field(TIME, pa.int64())])))
-
-
-def function(
-    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The work as a plain function, which is what Spark asks for."""
-
-    def eventcube(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return work(batches)
-
-    return eventcube
+    return map_batches(frame, read, pa.schema([*fields, pa.field(TIME, pa.int64())]))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows it by
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
 
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
@@ -117,6 +118,17 @@ def is_connect(frame: Any) -> bool:
     return type(frame).__module__.startswith("pyspark.sql.connect")
 
 
-def field_names(schema: StructType) -> list[str]:
-    """The names of the columns."""
-    return list(schema.names)
+Batches = Iterator[pa.RecordBatch]
+
+
+def map_batches(frame: DataFrame, work: Callable[[Batches], Batches], result: pa.Schema) -> DataFrame:
+    """What the work makes of each partition of the frame."""
+    names = list(frame.columns)
+    odd = any("." in name or "`" in name for name in names)
+
+    def eventcube(batches: Batches) -> Batches:
+        return work(batch.rename_columns(names) for batch in batches) if odd else work(batches)
+
+    # Spark's own look-up of the columns takes such names apart.
+    plain = frame.toDF(*(f"c{i}" for i in range(len(names)))) if odd else frame
+    return plain.mapInArrow(eventcube, from_arrow_schema(result))

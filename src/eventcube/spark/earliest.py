@@ -1,7 +1,8 @@
 """LIMIT over many tasks: each gives its earliest matches with a key that sorts them all, and Spark picks the first.
 
 Matches are sorted by (last, first, then the bound events in the order of the text), events by time and order column.
-Where a stream says by its arrival which of two events of equal rank comes first, a DataFrame does not: their values do.
+Where a stream says by its arrival which of two events of equal rank comes first, a DataFrame does not: their values do,
+column by column.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ def tie_breakers(logical: LogicalQuery) -> tuple[str, ...]:
     ranked = {schema.time, *schema.order_by}
     return tuple(
         n
-        for n in logical.columns
-        if n not in ranked and not n.startswith(INTERNAL) and schema.kind(n) not in (Kind.OTHER, Kind.NULL)
+        for n in schema.columns.names
+        if n in logical.columns
+        and n not in ranked
+        and not n.startswith(INTERNAL)
+        and schema.kind(n) not in (Kind.OTHER, Kind.NULL)
     )
 
 

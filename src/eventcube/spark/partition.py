@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.language.syntax import Query
+from eventcube.language.syntax import CountWindow, Query
 from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime.many import long_form, long_schema
 from eventcube.runtime.runtime import Runtime
@@ -51,8 +51,9 @@ class Work:
         if first is None:
             return
         runners = [_Runner(share, self, first.schema) for share in self.shares]
-        ties = tuple(dict.fromkeys(name for r in runners for name in r.ties))
-        sorter = Sorter(runners[0].runtime.options.schema(first.schema), ties)
+        ties = set().union(*(r.ties for r in runners))
+        schema = runners[0].runtime.options.schema(first.schema)
+        sorter = Sorter(schema, tuple(n for n in first.schema.names if n in ties))
 
         def every() -> Iterator[pa.RecordBatch]:
             nonlocal first
@@ -80,14 +81,20 @@ class _Runner:
         self.drops_ahead = HALO in columns.names and not share.forward
         self.name, query = next(iter(share.queries.items()))
         self.keys: OrderKeys | None = None
-        self.ties: tuple[str, ...] = ()
         if share.limit is not None:
             bound = logical_of(Runtime(query, schema=columns, **work.settings))
-            self.keys, self.ties = OrderKeys(bound), tie_breakers(bound)
+            self.keys = OrderKeys(bound)
             self.runtime = Runtime(with_order(bound), schema=columns, limit=share.limit, **work.settings)
         else:
             self.runtime = Runtime(query if work.single else share.queries, schema=columns, **work.settings)
         self.logical = logical_of(self.runtime)
+
+    @property
+    def ties(self) -> set[str]:
+        """Columns by which events of equal rank are told apart, where it matters which of them comes first."""
+        plans = [engine.logical for engine in engines(self.runtime)]
+        matters = [p for p in plans if self.share.limit is not None or isinstance(p.window, CountWindow)]
+        return {name for plan in matters for name in tie_breakers(plan)}
 
     def push(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         if self.drops_ahead:

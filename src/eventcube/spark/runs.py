@@ -67,21 +67,23 @@ def in_order(
     runs: list[Run] = []
     held: list[pa.RecordBatch] = []
     rows = size = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= budget.rows or size >= budget.bytes:
-            runs.append(Run(*sorter.sorted(_joined(held))))
-            held, rows, size = [], 0, 0
-    if not runs:
-        if held:
+    try:
+        for batch in batches:
+            held.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+            if rows >= budget.rows or size >= budget.bytes:
+                runs.append(Run(*sorter.sorted(_joined(held))))
+                rows = size = 0
+        if runs:
+            if held:
+                runs.append(Run(*sorter.sorted(_joined(held))))
+            yield from _merged(runs, sorter, min(PIECE_ROWS, budget.rows // 2), kept)
+        elif held:
             yield from _pieces(_joined(held), sorter, kept)
-        return
-    if held:
-        runs.append(Run(*sorter.sorted(_joined(held))))
-        held = []
-    yield from _merged(runs, sorter, min(PIECE_ROWS, budget.rows // 2), kept)
+    finally:
+        for run in runs:
+            run.close()
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.Table:
@@ -104,7 +106,7 @@ class Run:
     """Sorted events in a file without a name: it is gone as soon as nothing reads it, even if the process is killed."""
 
     def __init__(self, table: pa.Table, ts: Ints) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=_folder())  # noqa: SIM115 - closed by `next`
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=_folder())  # noqa: SIM115 - closed by `close`
         row_bytes = max(1, table.nbytes // max(1, table.num_rows))
         self.step = max(1, min(_READ_ROWS, _READ_BYTES // row_bytes))
         with pa.ipc.new_stream(self._file, table.schema) as writer:
@@ -133,30 +135,26 @@ class Run:
 
 def _merged(runs: list[Run], sorter: Sorter, size: int, kept: Callable[[], int]) -> Iterator[pa.Table]:
     """The events of sorted runs, merged piece by piece."""
-    try:
-        read: list[pa.Table] = []
-        rows = 0
-        size = max(size, 2 * sum(run.step for run in runs))
-        while open_runs := [r for r in runs if r.ahead is not None]:
-            # What lies furthest behind is read first; all that is before what is still unread is complete.
-            behind = min(open_runs, key=lambda r: r.ahead if r.ahead is not None else 0)
-            read.append(behind.next())
-            rows += read[-1].num_rows
-            if rows < max(size, kept()) and any(r.ahead is not None for r in runs):
-                continue
-            table, ts = sorter.sorted(pa.concat_tables(read).combine_chunks())
-            unread = [r.ahead for r in runs if r.ahead is not None]
-            complete = int(np.searchsorted(ts, min(unread))) if unread else len(ts)
-            if complete:
-                yield table.slice(0, complete)
-            # A slice would keep the whole piece alive.
-            rest = table.slice(complete)
-            read = [rest.take(pa.array(np.arange(rest.num_rows)))] if rest.num_rows else []
-            rows = rest.num_rows
-            del table, rest
-    finally:
-        for run in runs:
-            run.close()
+    size = max(size, 2 * sum(run.step for run in runs))
+    read: list[pa.Table] = []
+    rows = left = 0
+    while open_runs := [r for r in runs if r.ahead is not None]:
+        # What lies furthest behind is read first; all that is before what is still unread is complete.
+        behind = min(open_runs, key=lambda r: r.ahead if r.ahead is not None else 0)
+        read.append(behind.next())
+        rows += read[-1].num_rows
+        unread = [r.ahead for r in runs if r.ahead is not None]
+        # What was left over is not sorted again until as much has come, or a crowded moment would be sorted for ever.
+        if rows < max(size, kept(), 2 * left) and unread:
+            continue
+        table, ts = sorter.sorted(pa.concat_tables(read).combine_chunks())
+        complete = int(np.searchsorted(ts, min(unread))) if unread else len(ts)
+        # A slice would keep the whole piece alive.
+        rest = table.take(pa.array(np.arange(complete, len(ts))))
+        read, rows, left = [rest], rest.num_rows, rest.num_rows
+        if complete:
+            yield table.slice(0, complete)
+        del table
 
 
 def _folder() -> str | None:

@@ -1,0 +1,120 @@
+"""Events in order of time from memory and from runs on disk; no Spark needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import eventcube as ec
+from eventcube.language.parse import parse
+from eventcube.plan.result import result_schema
+from eventcube.runtime import Runtime
+from eventcube.schema import EventSchema
+from eventcube.spark import runs
+from eventcube.spark.partition import Share, Work, logical_of
+from eventcube.spark.runs import Budget, Sorter, in_order
+
+TINY = Budget(rows=100)
+AMPLE = Budget()
+
+
+def shuffled(count: int, span: int, seed: int = 3) -> list[pa.RecordBatch]:
+    """Events in no order, in batches."""
+    rng = Random(seed)
+    table = pa.table(
+        {
+            "ts": pa.array([rng.randrange(span) if rng.random() > 0.01 else None for _ in range(count)], pa.int64()),
+            "type": [rng.choice("ABC") for _ in range(count)],
+            "k": [rng.randrange(4) for _ in range(count)],
+            "id": list(range(count)),
+        }
+    )
+    return table.to_batches(max_chunksize=37)
+
+
+@pytest.fixture(autouse=True)
+def _small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "_READ_ROWS", 10)
+    monkeypatch.setattr(runs, "PIECE_ROWS", 64)
+
+
+def test_pieces_from_runs_are_complete_and_in_order() -> None:
+    batches = shuffled(2000, span=300)
+    schema = EventSchema(batches[0].schema, "ts")
+    pieces = list(in_order(iter(batches), Sorter(schema), TINY, lambda: 0))
+    assert len(pieces) > 5
+    ids = [i for piece in pieces for i in piece.column("id").to_pylist()]
+    assert sorted(ids) == sorted(r["id"] for b in batches for r in b.to_pylist() if r["ts"] is not None)
+    ends = [(p.column("ts")[0].as_py(), p.column("ts")[-1].as_py()) for p in pieces]
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 4 us",
+        "PATTERN SEQ(!C c, A a, B b, !C d) WITHIN 3 us",
+        "PATTERN SEQ(A a, B b) WITHIN 5 events",
+    ],
+)
+def test_a_partition_larger_than_memory_gives_the_same_matches(query: str) -> None:
+    batches = shuffled(3000, span=6000)
+    assert _found(query, batches, TINY) == _found(query, batches, AMPLE) != []
+
+
+def test_one_hot_key_and_one_moment_fit_in_runs() -> None:
+    table = pa.table({"ts": [7] * 150 + [8] * 150, "type": ["A"] * 150 + ["B"] * 150, "k": [1] * 300, "id": range(300)})
+    query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 5 us"
+    assert len(_found(query, table.to_batches(max_chunksize=50), TINY)) == 22_500
+
+
+def test_files_have_no_name_and_are_closed_when_the_task_is_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    batches = shuffled(2000, span=300)
+    before = _open_files()
+    pieces = in_order(iter(batches), Sorter(EventSchema(batches[0].schema, "ts")), TINY, lambda: 0)
+    next(pieces)
+    assert list(tmp_path.iterdir()) == []
+    assert _open_files() >= before
+    pieces.close()
+    assert _open_files() == before
+
+
+def test_files_are_closed_when_reading_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    before = _open_files()
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield from shuffled(500, span=300)
+        raise OSError("the connection is gone")
+
+    schema = EventSchema(shuffled(1, 1)[0].schema, "ts")
+    with pytest.raises(OSError, match="connection"):
+        list(in_order(broken(), Sorter(schema), TINY, lambda: 0))
+    assert _open_files() == before
+
+
+def _open_files() -> int:
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.is_dir() else 1
+
+
+def _found(query: str, batches: list[pa.RecordBatch], budget: Budget) -> list[object]:
+    settings = {"type": "type", "time": "ts"}
+    logical = logical_of(Runtime(query, schema=batches[0].schema, **settings))
+    work = Work((Share({"q1": parse(query)}, forward=False),), settings, True, result_schema(logical), budget)
+    return sorted(tuple(map(str, row.values())) for batch in work(iter(batches)) for row in batch.to_pylist())
+
+
+def test_in_memory_agrees_with_match() -> None:
+    batches = shuffled(3000, span=6000)
+    query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 4 us"
+    expected = ec.match(pa.Table.from_batches(batches), query, type="type").to_pylist()
+    assert _found(query, batches, AMPLE) == sorted(tuple(map(str, row.values())) for row in expected)
