@@ -63,35 +63,39 @@ def evaluate(value: Value, rows: int, look: Look, code: Code) -> Column:
 
 
 def _arithmetic(op: str, left: Column, right: Column) -> Column:
+    """Each value computed by itself: whole numbers in 64 bits, null where that is too few, else as floats."""
     x, y = left.values, right.values
     valid = both(left.valid, right.valid)
-    if op == "/" or x.dtype != y.dtype or _overflows(op, x, y):
+    if op == "/" or x.dtype != y.dtype or x.dtype == np.float64:
         x, y = x.astype(np.float64), y.astype(np.float64)
-    if x.dtype == np.float64 and valid is not None:
-        x, valid = np.where(valid, x, np.nan), None
+        with np.errstate(all="ignore"):
+            values = _OPERATIONS[op](x, np.where(y == 0, np.nan, y) if op in "/%" else y)
+        return Column(values if valid is None else np.where(valid, values, np.nan))
+    if op == "%":
+        return Column(np.fmod(x, np.where(y == 0, 1, y)), both(valid, y != 0))
     with np.errstate(all="ignore"):
-        match op:
-            case "+":
-                return Column(x + y, valid)
-            case "-":
-                return Column(x - y, valid)
-            case "*":
-                return Column(x * y, valid)
-            case "/":
-                return Column(np.where(y == 0, np.nan, x / y))
-            case "%" if x.dtype == np.float64:
-                return Column(np.where(y == 0, np.nan, np.fmod(x, y)))
-            case "%":
-                return Column(np.fmod(x, np.where(y == 0, 1, y)), both(valid, y != 0))
-    raise AssertionError(op)
+        values = _OPERATIONS[op](x, y)
+    return Column(values, both(valid, _fits(op, x, y)))
 
 
-def _overflows(op: str, x: Array, y: Array) -> bool:
-    """Whether 64 bits may be too few; numbers that large are computed as floats."""
-    if x.dtype == np.float64 or x.size == 0 or op == "%":
-        return False
-    largest_x, largest_y = _magnitude(x), _magnitude(y)
-    return (largest_x * largest_y if op == "*" else largest_x + largest_y) >= _LARGEST
+_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "%": np.fmod,
+}
+
+
+def _fits(op: str, x: Array, y: Array) -> Bools | None:
+    """Where the result fits 64 bits; None if all do, which the largest values mostly show."""
+    if not x.size:
+        return None
+    most_x, most_y = _magnitude(x), _magnitude(y)
+    if (most_x * most_y if op == "*" else most_x + most_y) < _LARGEST / 2:
+        return None
+    exact = _OPERATIONS[op](x.astype(object), y.astype(object))
+    return np.asarray((exact < 2**63) & (exact >= -(2**63)), np.bool_)
 
 
 def _magnitude(x: Array) -> float:

@@ -125,8 +125,9 @@ def test_arithmetic(expression: str, expected: Any) -> None:
         "a.x * a.x > 1.0e37",
     ],
 )
-def test_what_64_bits_cannot_hold_becomes_a_float_and_never_wraps(qual: str) -> None:
-    assert holds(qual, x=2**63 - 1, least=-(2**63))
+def test_what_64_bits_cannot_hold_is_null_and_never_wraps(qual: str) -> None:
+    assert not holds(qual, x=2**63 - 1, least=-(2**63))
+    assert not holds(f"NOT ({qual})", x=2**63 - 1, least=-(2**63))
 
 
 def test_exact_whole_numbers_beyond_the_exactness_of_floats() -> None:
@@ -183,7 +184,6 @@ def test_times_and_lengths_of_time(qual: str, expected: bool) -> None:
     assert (ec.match(table, f"PATTERN A a WHERE {qual}").num_rows == 1) is expected
 
 
-@pytest.mark.xfail(reason="one value near 2**63 turns a whole batch into floats, so that the cut shows", strict=True)
 def test_a_large_number_elsewhere_in_the_batch_changes_nothing() -> None:
     events = pa.table(
         {"ts": [1, 2, 900, 901], "type": ["A", "B", "A", "A"], "x": [2**53 + 1, 2**53, 2**63 - 1, 2**63 - 1]}
