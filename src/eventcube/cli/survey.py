@@ -49,14 +49,14 @@ def check_survey(survey: Survey, query: Query, shown: str, concepts: Concepts | 
     missing = [c for c in components(query.pattern) if c.type in survey.missing - known]
     if missing and not allow_missing:
         raise BindError(
-            [_missing(c, survey, query.text) for c in missing],
+            [_missing(c, {*survey.some_types, *known}, query.text) for c in missing],
             query.text,
             query.source,
         )
 
 
-def _missing(component: Component, survey: Survey, text: str) -> Diagnostic:
-    hint = did_you_mean(component.type, survey.some_types, "the input") or "the input has no types at all"
+def _missing(component: Component, known: Iterable[str], text: str) -> Diagnostic:
+    hint = did_you_mean(component.type, known, "the input") or "the input has no types at all"
     span = component.span
     written = write_name(component.type)
     if text[span.start :].startswith(written):

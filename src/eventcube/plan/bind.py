@@ -128,13 +128,7 @@ class _Binder:
         index, name, type_ = len(self.slots), component.name, component.type
         types = None
         if self.schema.type is not None:
-            if self.concepts is not None and type_ not in self.concepts.names:
-                self._problem(
-                    "EC202",
-                    f"unknown event type {type_!r}",
-                    component.span,
-                    did_you_mean(type_, self.concepts.names, "the hierarchy"),
-                )
+            # A type that the hierarchy does not name may still be one that events have.
             types = self.concepts.closure(type_) if self.concepts is not None else frozenset({type_})
         if name in self.spans:
             self._problem("EC204", f"two components are called {name!r}", component.span, "give one another variable")
