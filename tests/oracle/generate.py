@@ -152,7 +152,7 @@ def _attributes(rng: Random) -> dict[str, Any]:
         "y": rng.choice([0.0, 0.5, 1.0, 1.0, 2.0, 2.0, 3.0, -0.0, float("nan"), None]),
         "s": rng.choice([*TEXTS, "a", "b", None]),
         "b": rng.choice([True, True, False, None]),
-        "k": rng.choice([1, 1, 2]),
+        "k": rng.choice([1, 1, 1, 1, 2, 2, 2, None]),
     }
 
 
