@@ -16,7 +16,7 @@ from tests.differential.compare import DisagreementError, Key, check, draw_cut, 
 from tests.differential.rows import check_rows
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
-from tests.oracle.generate import Case, draw_case, draw_query
+from tests.oracle.generate import Case, draw_case, draw_query, draw_tangled_case
 from tests.oracle.quals import TICK, chance
 
 
@@ -89,6 +89,7 @@ def _check_unruly(case: Case, rng: Random) -> int:
 
 MODES: Mapping[str, Mode] = {
     "matches": Mode(draw_case, _check_matches),
+    "tangled": Mode(draw_tangled_case, _check_matches),
     "rows": Mode(_draw_rows, _check_rows),
     "restored": Mode(_draw_any, _check_restored),
     "together": Mode(draw_case, _check_together),

@@ -82,6 +82,17 @@ def draw_query(rng: Random, options: Options) -> Query:
     return replace(query, text=query_to_text(query))
 
 
+def draw_tangled_case(rng: Random) -> Case:
+    """A case of a query rich in what is rare elsewhere: alternatives, deep nesting, and quals across all of it."""
+    options = replace(draw_options(rng), typed=True, concepts={})
+    maker = PatternMaker(rng, LEAVES[:2], components=6, operators=("or", "or", "and", "seq"))
+    pattern = with_quals(rng, maker.pattern(rng.choice([3, 4, 4, 5])))
+    names = [c.name for c in components(pattern)]
+    query = Query(pattern, where=random_quals(rng, names, (), [0, 0, 1]), within=_window(rng))
+    query = replace(query, text=query_to_text(query))
+    return Case(query, draw_stream(rng, options, query)[:10], options)
+
+
 def _window(rng: Random) -> TimeWindow | CountWindow | None:
     match rng.choice(["time", "time", "time", "count", "count", "none"]):
         case "time":

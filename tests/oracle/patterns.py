@@ -23,12 +23,13 @@ class PatternMaker:
     types: Sequence[str] = LEAVES
     components: int = 6
     names: set[str] = field(default_factory=set)
+    operators: Sequence[str] = ("seq", "seq", "seq", "and", "and", "or")
 
     def pattern(self, depth: int) -> Pattern:
         """A pattern of at most this nesting; depth 0 is one component."""
         if depth == 0 or self.components < 2:
             return self._component()
-        match self.rng.choice(["seq", "seq", "seq", "and", "and", "or"]):
+        match self.rng.choice(self.operators):
             case "seq":
                 return Seq(self._parts(depth))
             case "and":
