@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
-from eventcube.bench.measure import alternate, fastest, machine, save
+from eventcube.bench.measure import alternate, fastest, machine, save, screen
 from eventcube.bench.self_join import spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
@@ -115,7 +114,7 @@ def bench_spark(
     settings: Mapping[str, str] | None = None,
 ) -> list[SparkRow]:
     """Measures each case, prints the table, and saves it as `<name>.json` and `<name>.csv` in the folder."""
-    console = Console()
+    console = screen()
     session = start_session(master, {"spark.driver.memory": "4g", **(settings or {})})
     session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     chosen = tuple(sides)
