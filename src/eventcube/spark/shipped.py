@@ -7,6 +7,7 @@ after its content.
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
 import zipfile
@@ -52,5 +53,6 @@ if __name__ == "eventcube":
     if _folder is not None:
         __path__ = [str(_folder / "eventcube")]
 
-    from eventcube._begin import *  # type: ignore[import-not-found] # noqa: F403
-    from eventcube._begin import __all__, __version__  # noqa: F401
+    # What `__init__.py` is elsewhere; `pack` puts it there under this name.
+    _begin = importlib.import_module("eventcube._begin")
+    globals().update({name: getattr(_begin, name) for name in ("__all__", "__version__", *_begin.__all__)})
