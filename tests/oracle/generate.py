@@ -15,8 +15,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from eventcube.language.syntax import Component, CountWindow, Not, Pattern, Query, TimeWindow
-from tests.oracle.brute import Event
-from tests.oracle.patterns import CONCEPTS, LEAVES, PatternMaker, random_quals, with_quals
+from tests.oracle.brute import Event, positive_variables
+from tests.oracle.patterns import CONCEPTS, LEAVES, PatternMaker, random_quals, with_correlation, with_quals
 from tests.oracle.quals import TEXTS, TICK, chance
 from tests.oracle.text import query_to_text
 
@@ -83,14 +83,14 @@ def draw_query(rng: Random, options: Options) -> Query:
 
 
 def draw_tangled_case(rng: Random) -> Case:
-    """A case of a query rich in what is rare elsewhere: alternatives, deep nesting, and quals across all of it."""
+    """A case of a query rich in what is rare elsewhere: negations that speak of alternatives beside or around them."""
     options = replace(draw_options(rng), typed=True, concepts={})
-    maker = PatternMaker(rng, LEAVES[:2], components=6, operators=("or", "or", "and", "seq"))
-    pattern = with_quals(rng, maker.pattern(rng.choice([3, 4, 4, 5])))
-    names = [c.name for c in components(pattern)]
-    query = Query(pattern, where=random_quals(rng, names, (), [0, 0, 1]), within=_window(rng))
+    bare = PatternMaker(rng, LEAVES[: rng.choice([1, 2, 3])]).tangled()
+    pattern = with_correlation(rng, with_quals(rng, bare) if chance(rng, 30) else bare, positive_variables(bare))
+    assert not isinstance(pattern, Not)
+    query = Query(pattern, within=_window(rng))
     query = replace(query, text=query_to_text(query))
-    return Case(query, draw_stream(rng, options, query)[:10], options)
+    return Case(query, draw_stream(rng, options, query)[:9], options)
 
 
 def _window(rng: Random) -> TimeWindow | CountWindow | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import assert_never
 
-from eventcube.language.syntax import And, Component, Not, Or, Part, Pattern, Qual, Seq
+from eventcube.language.syntax import And, Attribute, Comparison, Component, Not, Or, Part, Pattern, Qual, Seq
 from tests.oracle.brute import positive_variables
 from tests.oracle.quals import chance, random_qual
 
@@ -23,19 +23,38 @@ class PatternMaker:
     types: Sequence[str] = LEAVES
     components: int = 6
     names: set[str] = field(default_factory=set)
-    operators: Sequence[str] = ("seq", "seq", "seq", "and", "and", "or")
 
     def pattern(self, depth: int) -> Pattern:
         """A pattern of at most this nesting; depth 0 is one component."""
         if depth == 0 or self.components < 2:
             return self._component()
-        match self.rng.choice(self.operators):
+        match self.rng.choice(["seq", "seq", "seq", "and", "and", "or"]):
             case "seq":
                 return Seq(self._parts(depth))
             case "and":
                 return And(self._parts(depth))
             case _:
                 return Or(tuple(self._child(depth) for _ in range(self.rng.randint(2, 3))))
+
+    def tangled(self) -> Pattern:
+        """Alternatives beside parts that hold a negation: what one speaks of, another may not have taken."""
+        units = [self._alternatives(), self._guarded(), *([self._component()] if chance(self.rng, 40) else [])]
+        self.rng.shuffle(units)
+        return (Seq if chance(self.rng, 50) else And)(tuple(units))
+
+    def _alternatives(self) -> Pattern:
+        options: list[Pattern] = [self._component(), self._component()]
+        if chance(self.rng, 40):
+            negated = Not(self._component())
+            options[1] = Seq((options[1], negated) if chance(self.rng, 50) else (negated, options[1]))
+        return Or(tuple(options))
+
+    def _guarded(self) -> Pattern:
+        first, negated = self._component(), Not(self._component())
+        if chance(self.rng, 30):
+            negated = Not(Seq((negated.pattern, self._component())))
+        parts: list[Part] = [first, negated, *([self._component()] if chance(self.rng, 60) else [])]
+        return (Seq if chance(self.rng, 50) else And)(tuple(parts))
 
     def _parts(self, depth: int) -> tuple[Part, ...]:
         count = self.rng.choice([2, 2, 2, 3, 3, 3, 4, 1])
@@ -94,6 +113,28 @@ def _part_with_quals(rng: Random, part: Part, own: Sequence[str], outer: Sequenc
         return replace(part, pattern=with_quals(rng, part.pattern, visible), quals=quals)
     within = set(positive_variables(part))
     return with_quals(rng, part, [*(v for v in own if v not in within), *outer])
+
+
+def with_correlation(rng: Random, part: Part, visible: Sequence[str]) -> Part:
+    """The part with one more qual in every negated part that ties it to a variable it can see."""
+    match part:
+        case Component():
+            return part
+        case Not(pattern=pattern, quals=quals):
+            inner = positive_variables(pattern)
+            op, name = rng.choice(["=", "!=", "<="]), rng.choice(["x", "s", "k"])
+            tie = Comparison(op, Attribute(rng.choice(inner), name), Attribute(rng.choice(visible), name))
+            return Not(_pattern(with_correlation(rng, pattern, [*visible, *inner])), (*quals, tie))
+        case Seq(parts=parts, quals=quals) | And(parts=parts, quals=quals):
+            return type(part)(tuple(with_correlation(rng, p, visible) for p in parts), quals)
+        case Or(parts=parts, quals=quals):
+            return Or(tuple(_pattern(with_correlation(rng, p, visible)) for p in parts), quals)
+    assert_never(part)
+
+
+def _pattern(part: Part) -> Pattern:
+    assert not isinstance(part, Not)
+    return part
 
 
 def random_quals(rng: Random, own: Sequence[str], outer: Sequence[str], counts: Sequence[int]) -> tuple[Qual, ...]:
