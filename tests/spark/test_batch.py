@@ -208,6 +208,19 @@ def test_rows_that_cannot_be_used_are_set_aside_with_the_reason(spark: SparkSess
     assert expected.num_rows == 4
 
 
+@pytest.mark.parametrize("name", ["sliced", "groups"])
+def test_large_arrow_types_make_no_difference(
+    name: str, spark: SparkSession, frame: DataFrame, events: pa.Table
+) -> None:
+    setting = "spark.sql.execution.arrow.useLargeVarTypes"
+    spark.conf.set(setting, "true")
+    try:
+        found = rows_of(ec.match(frame, QUERIES[name], type="type"))
+    finally:
+        spark.conf.unset(setting)
+    assert found == rows_of(ec.match(events, QUERIES[name], type="type"))
+
+
 def test_no_events_no_matches(spark: SparkSession, frame: DataFrame) -> None:
     nothing = spark.createDataFrame([], frame.schema)
     assert ec.match(nothing, QUERIES["sliced"], type="type").collect() == []

@@ -74,6 +74,7 @@ def in_order(
             size += batch.nbytes
             if rows >= budget.rows or size >= budget.bytes:
                 runs.append(Run(*sorter.sorted(_joined(held))))
+                pa.default_memory_pool().release_unused()
                 rows = size = 0
         if runs:
             if held:

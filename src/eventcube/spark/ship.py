@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -19,7 +21,10 @@ def ship(spark: Any) -> Path:
 
     What the package needs (numpy, numba, pyarrow, lark, pyyaml) must be installed there.
     """
-    archive = pack(Path(tempfile.mkdtemp(prefix="eventcube-")))
+    folder = Path(tempfile.mkdtemp(prefix="eventcube-"))
+    # Executors that start later fetch the file from here, so it stays until this process ends.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    archive = pack(folder)
     if is_connect(spark):
         spark.addArtifacts(str(archive), pyfile=True)
     else:
