@@ -14,10 +14,8 @@ from eventcube.bench.self_join import spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
 from eventcube.match import match
-from eventcube.spark.columns import microseconds
+from eventcube.spark.batch import spread_dataframe
 from eventcube.spark.session import start_session
-from eventcube.spark.settings import partitions
-from eventcube.spark.slices import SLICE, cut
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,18 +59,7 @@ def eventcube_frame(events: DataFrame, query: Sequence) -> DataFrame:
 
 def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
     """What `ec.match` does around its engine, without it: the same columns, filter and shuffle into `mapInArrow`."""
-    columns = ["symbol", "ts", *(["price"] if query.rising else []), *([query.key] if query.key else [])]
-    wanted = ", ".join(f"'{s}'" for s in (*query.symbols, *([query.absent] if query.absent else [])))
-    kept = events.where(f"ts IS NOT NULL AND symbol IN ({wanted})").select(*columns)
-    count = partitions(events)
-    if query.key:
-        spread = kept.where(f"{query.key} IS NOT NULL").repartition(count, query.key)
-    else:
-        # Matches belong to the slice of their last event, which borrows the window behind it.
-        micros = microseconds(kept, "ts", "us")
-        assert micros is not None
-        sliced = cut(kept, micros, query.window_us, behind=True, ahead=False)
-        spread = sliced.repartitionById(count, (sliced[SLICE] % count).cast("int"))
+    spread = spread_dataframe(events, query.text, type="symbol")
     return spread.mapInArrow(_unchanged, spread.schema)
 
 

@@ -21,7 +21,7 @@ from eventcube.plan.logical import (
     regions,
     slots_of,
 )
-from eventcube.plan.order import Order, Test
+from eventcube.plan.order import Order, Test, may_share
 from eventcube.plan.physical import (
     Absent,
     Bind,
@@ -214,7 +214,9 @@ class _Builder:
 
     def _bind(self, slot: int, due: Due | None, at: _Progress) -> Bind:
         lower, upper = self._range(frozenset({slot}), at)
-        distinct = (*self.order.distinct(slot, at.bound & self.order.all), *self.distinct)
+        slots = self.logical.slots
+        outside = (s for s in self.distinct if may_share(slots[slot], slots[s]))
+        distinct = (*self.order.distinct(slot, at.bound & self.order.all), *outside)
         return Bind(slot, lower, upper, due.states if due else None, distinct=distinct)
 
     # Testing.

@@ -50,7 +50,7 @@ class Order:
     def distinct(self, slot: int, bound: Iterable[int]) -> tuple[int, ...]:
         """The bound slots whose event a candidate for the slot could be, and must not be."""
         return tuple(
-            sorted(b for b in bound if (slot, b) in self._apart and _may_share(self.slots[slot], self.slots[b]))
+            sorted(b for b in bound if (slot, b) in self._apart and may_share(self.slots[slot], self.slots[b]))
         )
 
     def _relate(self, node: Node) -> None:
@@ -99,5 +99,6 @@ class Order:
                         self._place(part, left, right)
 
 
-def _may_share(one: Slot, other: Slot) -> bool:
+def may_share(one: Slot, other: Slot) -> bool:
+    """Whether one event could be bound to either."""
     return one.types is None or other.types is None or bool(one.types & other.types)

@@ -30,7 +30,7 @@ from eventcube.spark.earliest import ORDER
 from eventcube.spark.groups import Merge, partial_schema
 from eventcube.spark.partition import Share, Work
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
-from eventcube.spark.pushdown import usable
+from eventcube.spark.pushdown import coded_types, usable
 from eventcube.spark.settings import budget, partitions
 from eventcube.spark.slices import SLICE, TIME, cut
 
@@ -63,6 +63,12 @@ def match_dataframe(
     find_strategy(chosen.strategy)
     hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
     return _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy).frame()
+
+
+def spread_dataframe(events: DataFrame, query: str, *, time: str = "ts", type: str | None = None) -> DataFrame:
+    """What a task of `match` gets to see of the events for one query: to measure Spark's own part of the work."""
+    batch = _Batch(events, named(query), True, options(time=time, type=type), None)
+    return batch.spread(passes(batch.plans)[0])
 
 
 class _Batch:
@@ -157,17 +163,19 @@ class _Batch:
             "time_unit": self.options.time_unit,
             "strategy": self.options.strategy,
         }
-        work = Work(shares, settings, self.single, result, budget(self.events))
-        return map_batches(self._spread(each), work, result)
+        types = coded_types(each.queries, self.events.schema)
+        work = Work(shares, settings, self.single, result, budget(self.events), types)
+        return map_batches(self.spread(each), work, result)
 
-    def _spread(self, each: Pass) -> DataFrame:
+    def spread(self, each: Pass) -> DataFrame:
         """The events that the queries can use, where they can use them."""
+        types = coded_types(each.queries, self.events.schema)
         kept = self.events.where(reduce(Column.__and__, usable(each.queries, self.events.schema)))
         kept = kept.select(*[column(n) for n in self._needed(list(each.plans.values()))])
         count = partitions(self.events)
         match each.spread:
             case Keyed(key):
-                return kept.repartition(count, *[_exact(n, self.columns) for n in key])
+                return self._coded(kept, types).repartition(count, *[_exact(n, self.columns) for n in key])
             case Sliced(window, behind, ahead):
                 names = list(kept.columns)
                 micros = microseconds(kept, self.options.time, self.options.time_unit)
@@ -175,9 +183,17 @@ class _Batch:
                     kept, micros = _with_time(kept, self.schema), F.col(TIME)
                 sliced = cut(kept, micros, window, behind=behind, ahead=ahead)
                 sliced = sliced.select(*[column(n) for n in (*names, *sliced.columns[-2:])])
-                return sliced.repartitionById(count, F.pmod(F.col(SLICE), F.lit(count)).cast("int"))
+                place = F.pmod(F.col(SLICE), F.lit(count)).cast("int")
+                return self._coded(sliced, types).repartitionById(count, place)
             case _:
-                return kept.repartition(1)
+                return self._coded(kept, types).repartition(1)
+
+    def _coded(self, frame: DataFrame, types: tuple[str, ...]) -> DataFrame:
+        """The frame with the place of each type among the types, which is less to carry than its name."""
+        if not types or self.options.type is None:
+            return frame
+        own = F.array_position(F.array(*[F.lit(t) for t in types]), column(self.options.type)).cast("smallint")
+        return frame.select(*[own.alias(n) if n == self.options.type else column(n) for n in frame.columns])
 
     def _needed(self, plans: Sequence[PhysicalQuery]) -> list[str]:
         """The columns that the queries need, in the order of the frame."""

@@ -37,16 +37,22 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that a task needs to know. `single`: the result has the columns of the one query there is."""
+    """All that a task needs to know. `single`: the result has the columns of the one query there is.
+
+    `types` are the names that numbers in the type column stand for, counted from 1.
+    """
 
     shares: tuple[Share, ...]
     settings: Mapping[str, Any]
     single: bool
     result: pa.Schema
     budget: Budget = field(default_factory=Budget)
+    types: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches over a partition, as they are found."""
+        if self.types:
+            batches = map(self._named, batches)
         first = next(batches, None)
         if first is None:
             return
@@ -67,6 +73,13 @@ class Work:
                 yield from self._fitted(runner.push(piece))
         for runner in runners:
             yield from self._fitted(runner.finish())
+
+    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with type names, as a dictionary, in place of their numbers."""
+        place = batch.schema.get_field_index(self.settings["type"])
+        codes = pc.subtract(batch.column(place), pa.scalar(1, pa.int16()))
+        names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types, pa.string()))
+        return batch.set_column(place, self.settings["type"], names)
 
     def _fitted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

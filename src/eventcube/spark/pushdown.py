@@ -40,6 +40,8 @@ _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EPOCH = datetime(1970, 1, 1)
 _LARGEST = 2**63 - 1
+# Beyond so many, finding a type's number takes longer than carrying its name.
+_MOST_TYPES = 64
 
 
 def usable(queries: Sequence[LogicalQuery], frame: StructType) -> list[Column]:
@@ -60,6 +62,18 @@ def usable(queries: Sequence[LogicalQuery], frame: StructType) -> list[Column]:
         if all(t is not None for t in translated):
             found.append(reduce(or_, [t for t in translated if t is not None]))
     return [*found, *(column(name).isNotNull() for name in _never_null(queries))]
+
+
+def coded_types(queries: Sequence[LogicalQuery], frame: StructType) -> tuple[str, ...]:
+    """The types that are left by `usable`, if they are so few that numbers can go through the shuffle for them."""
+    schema = queries[0].schema
+    slots = [s for q in queries for s in q.slots]
+    if schema.type is None or not _binary(frame[schema.type].dataType):
+        return ()
+    if any(isinstance(q.window, CountWindow) for q in queries):
+        return ()
+    types = sorted(frozenset().union(*(s.types or () for s in slots)))
+    return tuple(types) if len(types) <= _MOST_TYPES else ()
 
 
 def _never_null(queries: Sequence[LogicalQuery]) -> Iterable[str]:
