@@ -297,7 +297,7 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
 
 
 @_compiled
-def _word(data: Array, start: int, end: int) -> Any:
+def _word(data: Array, start: Any, end: Any) -> Any:
     word = np.uint64(0)
     for k in range(end - start):
         word |= np.uint64(data[start + k]) << np.uint64(8 * k)
@@ -305,7 +305,7 @@ def _word(data: Array, start: int, end: int) -> Any:
 
 
 @_compiled
-def _place(first: Any, last: Any, length: int, factor: Any, shift: Any) -> Any:
+def _place(first: Any, last: Any, length: Any, factor: Any, shift: Any) -> Any:
     mixed = (first ^ (last * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(length)) * factor
     return np.int64(mixed >> shift)
 
@@ -352,35 +352,37 @@ def names_to_codes(
     offsets: Array,
     data: Array,
     words: Words,
-    table: Ints,
     factor: Any,
     bits: int,
     firsts: Words,
     lasts: Words,
     lengths: Ints,
+    codes: Array,
 ) -> Array:
-    """For each text the number of the name with the same ends and length, or -1. `words[i]` are the bytes from i on.
+    """For each text the code of the name with the same ends and length, or -1. `words[i]` are the bytes from i on.
 
-    No branch depends on what a short text is: types come in no order that could be guessed.
+    The names lie in the places that `name_table` found. No branch depends on what a short text is: types come in no
+    order that could be guessed.
     """
     out = np.empty(offsets.size - 1, np.int32)
     shift = np.uint64(64 - bits)
+    start = np.int64(offsets[0])
     for i in range(out.size):
-        start, end = offsets[i], offsets[i + 1]
+        end = np.int64(offsets[i + 1])
         length = end - start
-        if length > 8:
-            first, last = words[start], words[end - 8]
-        elif start + 8 <= data.size:
-            unused = np.uint64(8 * (8 - max(length, 1)))
-            first = ((words[start] << unused) >> unused) * np.uint64(length > 0)
+        if 0 < length <= 8 and start + 8 <= data.size:
+            unused = np.uint64(64 - 8 * length)
+            first = (words[start] << unused) >> unused
             last = first
+        elif length > 8:
+            first, last = words[start], words[end - 8]
         else:
             first = _word(data, start, end)
             last = first
-        name = table[_place(first, last, length, factor, shift)]
-        at = max(name, 0)
-        same = (name >= 0) & (firsts[at] == first) & (lasts[at] == last) & (lengths[at] == length)
-        out[i] = name if same else -1
+        at = _place(first, last, length, factor, shift)
+        same = (firsts[at] == first) & (lasts[at] == last) & (lengths[at] == length)
+        out[i] = codes[at] if same else -1
+        start = end
     return out
 
 

@@ -24,7 +24,7 @@ class Stack:
 
     def positions(self, rows: Ints) -> Ints:
         """For each row, the place of the first event in the stack that is not before it."""
-        if len(rows) < self._size // 4:
+        if len(rows) < self._size // 32:
             return seek(self.rows, rows)
         return self._links[rows]
 

@@ -24,10 +24,13 @@ class TypeNames:
         self._factor = np.uint64(0)
         if texts and max(map(len, texts)) <= _LONGEST:
             offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
-            self._ends = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
-            self._table, factor = name_table(*self._ends, self._bits)
+            firsts, lasts, lengths = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
+            table, factor = name_table(firsts, lasts, lengths, self._bits)
             # As a plain int it would be taken for a signed one, and half of the factors do not fit that.
             self._factor = np.uint64(factor)
+            # No text has the length of an empty place.
+            lengths = np.where(table < 0, -1, lengths[table])
+            self._places = (firsts[table], lasts[table], lengths, table.astype(np.int32))
 
     def codes(self, column: pa.ChunkedArray) -> Array:
         """The code of each type in a column without nulls."""
@@ -49,5 +52,6 @@ class TypeNames:
         content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
         if len(content) < 8:
             content = np.append(content, np.zeros(8, np.uint8))
+            content.flags.writeable = False
         words = np.ndarray(len(content) - 7, np.uint64, content.data, strides=(1,))
-        return np.asarray(names_to_codes(ends, content, words, self._table, self._factor, self._bits, *self._ends))
+        return names_to_codes(ends, content, words, self._factor, self._bits, *self._places)
