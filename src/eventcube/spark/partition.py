@@ -21,6 +21,9 @@ from eventcube.spark.earliest import OrderKeys, tie_breakers, with_order
 from eventcube.spark.groups import partial_batches
 from eventcube.spark.runs import Budget, Sorter, in_order
 
+# Spark turns batches of this size into rows at the least cost: smaller ones are too many, larger ones leave its caches.
+OUTPUT_ROWS = 1 << 13
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -83,7 +86,9 @@ class Work:
 
     def _fitted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield batch if batch.schema.equals(self.result) else batch.cast(self.result)
+            fitted = batch if batch.schema.equals(self.result) else batch.cast(self.result)
+            for at in range(0, fitted.num_rows, OUTPUT_ROWS):
+                yield fitted.slice(at, OUTPUT_ROWS)
 
 
 class _Runner:
