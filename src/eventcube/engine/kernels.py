@@ -32,7 +32,11 @@ OPERATORS = {"<": LT, "<=": LE, ">": GT, ">=": GE, "=": EQ, "!=": NE}
 
 
 def _compiled(function: _F) -> _F:
-    return cast("_F", numba.njit(cache=True, nogil=True)(function))
+    try:
+        return cast("_F", numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        # Nowhere to keep compiled code: every process compiles what it uses.
+        return cast("_F", numba.njit(nogil=True)(function))
 
 
 @_compiled
