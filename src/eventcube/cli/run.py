@@ -11,7 +11,7 @@ import click
 import pyarrow as pa
 
 from eventcube.cli.in_process import InProcess
-from eventcube.cli.inputs import FORMATS, find_inputs, format_by_name
+from eventcube.cli.inputs import FORMATS, Inputs, find_inputs, format_by_name
 from eventcube.cli.query import read_query
 from eventcube.cli.screen import show_matches
 from eventcube.cli.settings import event_options, make_settings
@@ -112,9 +112,10 @@ def run(
     parsed = read_query(query)
     settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy, limit)
     format_ = _result_format(out, format_, as_json)
+    found = find_inputs(inputs, input_format)
+    refuse_losses(found, out, set_aside)
     for path in (out, set_aside):
         refuse_existing(path, overwrite)
-    found = find_inputs(inputs, input_format)
     runner: Runner
     if no_spark:
         runner = InProcess(found, parsed, settings, quiet=quiet or as_json)
@@ -173,10 +174,31 @@ def _result_format(out: str | None, format_: str | None, as_json: bool) -> str:
     return format_ or format_by_name(out) or "parquet"
 
 
+def refuse_losses(inputs: Inputs, out: str | None, set_aside: str | None) -> None:
+    """Refuse an output that is, holds or lies in the input, or that is two outputs at once."""
+    named = {"--out": out, "--set-aside": set_aside}
+    outputs = {option: Path(path).resolve() for option, path in named.items() if path is not None}
+    sources = [Path(path).resolve() for path in (*inputs.paths, *inputs.files) if "://" not in path]
+    for option, path in outputs.items():
+        for source in sources:
+            if path == source or path in source.parents or source in path.parents:
+                raise OptionError(f"{option} {named[option]} would write over the input", code="EC422")
+    if len(set(outputs.values())) < len(outputs):
+        raise OptionError("--out and --set-aside are the same", code="EC422")
+
+
 def refuse_existing(path: str | None, overwrite: bool) -> None:
-    """Refuse to write over what is there, unless that was asked for."""
-    if path is not None and Path(path).exists() and not overwrite:
+    """Refuse to replace what is there unless that is asked for, and a folder that holds anything but results."""
+    if path is None or not Path(path).exists():
+        return
+    if not overwrite:
         raise OptionError(f"{path} exists", code="EC421", hint="--overwrite replaces it")
+    inside = Path(path).iterdir() if Path(path).is_dir() else ()
+    other = sorted(f.name for f in inside if not f.name.startswith((".", "_", "part-")))
+    if other:
+        raise OptionError(
+            f"{path} holds more than results ({other[0]}), and is not replaced", code="EC421", hint="remove it by hand"
+        )
 
 
 def clear(path: Path) -> Path:

@@ -111,6 +111,26 @@ def test_a_result_is_replaced_only_if_asked_and_only_when_the_new_one_is_there(c
     assert out.read_text().startswith('"start"')
 
 
+def test_nothing_but_results_is_ever_replaced(call: Call, folder: Path) -> None:
+    events = (folder / "events.csv").read_text()
+    (folder / "lake").mkdir()
+    (folder / "lake" / "part-1.csv").write_text(events)
+    (folder / "precious").mkdir()
+    (folder / "precious" / "thesis.md").write_text("years of work")
+    for source, *wanted in [
+        ("events.csv", "--out", "events.csv"),
+        ("lake", "--out", "lake", "--format", "csv"),
+        ("lake/part-1.csv", "--out", "lake", "--format", "csv"),
+        ("events.csv", "--out", "m.csv", "--set-aside", "events.csv"),
+        ("events.csv", "--out", "m.csv", "--set-aside", "m.csv"),
+        ("events.csv", "--out", "precious"),
+    ]:
+        result = call("run", AGAIN, source, *LOCAL, *wanted, "--overwrite")
+        assert (result.exit_code, result.stderr.startswith("error[EC42")) == (2, True), result.stderr
+    assert (folder / "events.csv").read_text() == events == (folder / "lake" / "part-1.csv").read_text()
+    assert (folder / "precious" / "thesis.md").exists()
+
+
 def test_a_type_that_no_event_has_can_be_allowed(call: Call) -> None:
     result = call("run", AGAIN.replace("Logout", "Reset"), "events.csv", *LOCAL, "--allow-missing-types")
     assert result.stderr.startswith("2 matches")
