@@ -253,3 +253,16 @@ class TestWarnings:
 
     def test_a_lone_component_needs_none(self) -> None:
         assert rows(ec.match(TABLE, "PATTERN A a RETURN a.ts", type="type")) == [(1,), (2,)]
+
+
+def test_dictionaries_with_unsigned_places_and_nulls_are_compared_by_value() -> None:
+    values = pa.DictionaryArray.from_arrays(pa.array([0, None, 0], pa.uint32()), pa.array(["x"]))
+    events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "e": values})
+    assert ec.match(events, "PATTERN SEQ(A a, B b, a.e = b.e) WITHIN 9 us", type="type").num_rows == 1
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(A a, A b)", "SEQ(!B x, A a, A b, !B y)"])
+@pytest.mark.parametrize("events", [2**61, 2**62, 2**63 - 1])
+def test_a_count_window_may_be_as_long_as_can_be_written(pattern: str, events: int) -> None:
+    table = pa.table({"ts": list(range(8)), "type": ["A"] * 8})
+    assert ec.match(table, f"PATTERN {pattern} WITHIN {events} events", type="type").num_rows == 28

@@ -84,7 +84,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _codes(encoded: pa.DictionaryArray) -> Ints:
     """The place of each value in the dictionary, -1 for null."""
-    codes: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: Ints = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return codes
 
 

@@ -70,10 +70,11 @@ class Engine:
         )
         self.by_count = isinstance(logical.window, CountWindow)
         self.width: int | None = None
-        if logical.window is not None:
-            self.width = (
-                logical.window.events - 1 if isinstance(logical.window, CountWindow) else logical.window.microseconds
-            )
+        if isinstance(logical.window, CountWindow):
+            # No stream is longer, and twice as much still fits 64 bits.
+            self.width = min(logical.window.events - 1, 2**60)
+        elif logical.window is not None:
+            self.width = logical.window.microseconds
         own = logical.schema.partition_by
         self.key = (*own, *(k for k in logical.key if k not in own))
         alone = len(logical.positive) == 1
