@@ -37,6 +37,7 @@ def match(
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
     same kind. On Spark nothing runs until the result is used.
     """
+    queries = queries if isinstance(queries, str | Query) else named(queries)
     warn_unbounded(queries, stacklevel=2)
     settings: dict[str, Any] = {
         "time": time,

@@ -266,3 +266,9 @@ def test_dictionaries_with_unsigned_places_and_nulls_are_compared_by_value() -> 
 def test_a_count_window_may_be_as_long_as_can_be_written(pattern: str, events: int) -> None:
     table = pa.table({"ts": list(range(8)), "type": ["A"] * 8})
     assert ec.match(table, f"PATTERN {pattern} WITHIN {events} events", type="type").num_rows == 28
+
+
+def test_queries_may_come_from_a_generator() -> None:
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"]})
+    queries = (f"PATTERN SEQ(A a, B b) WITHIN {n} us" for n in (1, 2))
+    assert ec.match(events, queries, type="type").column("query").to_pylist() == ["q1", "q2"]

@@ -132,7 +132,7 @@ class Runtime:
         """Say that every event before the watermark (in microseconds) has come; gives the matches final by then."""
         self._ready()
         if self._ingest is None:
-            return iter(())
+            raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
         return self._run(watermark)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
