@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from eventcube.language.syntax import Comparison
-from eventcube.plan.kinds import attributes, value_kind
+from eventcube.plan.kinds import FLIPPED, attributes, value_kind
 from eventcube.plan.logical import (
     And,
     Leaf,
@@ -39,8 +39,6 @@ from eventcube.plan.physical import (
     Union,
 )
 from eventcube.schema import Kind
-
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def build(logical: LogicalQuery) -> PhysicalQuery:
@@ -288,7 +286,7 @@ class _Builder:
                 if first == {name} and name not in second:
                     return Compare(left, op, right)
                 if second == {name} and name not in first:
-                    return Compare(right, _FLIPPED[op], left)
+                    return Compare(right, FLIPPED[op], left)
         return None
 
     def _float(self, compare: Compare) -> bool:

@@ -28,6 +28,9 @@ from eventcube.schema import Kind
 
 KindOf = Callable[[Attribute], Kind]
 
+# The operator that says the same with its sides exchanged.
+FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
 
 def attributes(node: Value | Qual) -> Iterator[Attribute]:
     """Every attribute mentioned, in the order of the text."""

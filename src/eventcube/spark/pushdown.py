@@ -32,11 +32,11 @@ from eventcube.language.syntax import (
     Truth,
     Value,
 )
+from eventcube.plan.kinds import FLIPPED
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Slot, regions
 from eventcube.schema import Kind
 from eventcube.spark.columns import column
 
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EPOCH = datetime(1970, 1, 1)
 _LARGEST = 2**63 - 1
@@ -150,7 +150,7 @@ def _in(
 def _comparison(op: str, left: Value, right: Value, query: LogicalQuery, frame: StructType) -> Column | None:
     """An attribute against a constant."""
     if isinstance(right, Attribute) and not isinstance(left, Attribute):
-        left, right, op = right, left, _FLIPPED[op]
+        left, right, op = right, left, FLIPPED[op]
     if not isinstance(left, Attribute):
         return None
     if isinstance(right, Literal) and right.value is None:
