@@ -29,7 +29,7 @@ def match(
     order_by: str | Sequence[str] | None = None,
     concepts: Concepts | Mapping[str, Any] | None = None,
     time_unit: str = "us",
-    strategy: str = "auto",
+    strategy: str | Mapping[str, str] = "auto",
     limit: int | None = None,
 ) -> Any:
     """All matches of a query (or of several) over events.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pyarrow as pa
@@ -13,6 +13,21 @@ from eventcube.errors import OptionError
 from eventcube.schema import EventSchema, names
 
 UNITS_IN_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
+
+
+AUTO, ITERATIVE = "auto", "iterative"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The strategy for all nested parts, and others for parts named by a variable in them."""
+
+    default: str = AUTO
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, variables: Iterable[str]) -> str:
+        """The strategy of the part with these variables."""
+        return next((self.parts[v] for v in sorted(variables) if v in self.parts), self.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +40,7 @@ class Options:
     order_by: tuple[str, ...] = ()
     lateness: int = 0
     time_unit: str = "us"
-    strategy: str = "auto"
+    strategy: Ways = field(default_factory=Ways)
     limit: int | None = None
 
     def schema(self, columns: pa.Schema) -> EventSchema:
@@ -41,7 +56,7 @@ def options(
     order_by: str | Sequence[str] | None = None,
     lateness: int | str | timedelta = 0,
     time_unit: str = "us",
-    strategy: str = "auto",
+    strategy: str | Mapping[str, str] | Ways = AUTO,
     limit: int | None = None,
 ) -> Options:
     """Options from what a user writes: one name or several, `"5 seconds"` or a timedelta."""
@@ -51,7 +66,16 @@ def options(
         )
     if limit is not None and limit < 1:
         raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
-    return Options(time, type, names(partition_by), names(order_by), microseconds(lateness), time_unit, strategy, limit)
+    return Options(
+        time, type, names(partition_by), names(order_by), microseconds(lateness), time_unit, ways(strategy), limit
+    )
+
+
+def ways(strategy: str | Mapping[str, str] | Ways) -> Ways:
+    """Strategies as a user writes them: one for all nested parts, or by a variable of each part."""
+    if isinstance(strategy, Ways):
+        return strategy
+    return Ways(strategy) if isinstance(strategy, str) else Ways(parts=dict(strategy))
 
 
 _UNIT = {

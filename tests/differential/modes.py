@@ -10,6 +10,9 @@ from random import Random
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.engine.views import sliding, view
+from eventcube.engine.views.strategy import strategies
+from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.runtime.many import wide_form
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
@@ -87,6 +90,30 @@ def _check_unruly(case: Case, rng: Random) -> int:
     return check_unruly(case, lateness, draw_calls(rng, len(case.events)))
 
 
+def is_nested(pattern: Pattern) -> bool:
+    """Whether a part of the pattern is an operator, negated or not."""
+    inner = [p.pattern if isinstance(p, Not) else p for p in getattr(pattern, "parts", ())]
+    return any(not isinstance(p, Component) for p in inner)
+
+
+def draw_nested(rng: Random) -> Case:
+    """A case with a nested part, if one comes up in a few tries."""
+    case = draw_tangled_case(rng) if chance(rng, 25) else draw_case(rng)
+    for _ in range(4):
+        case = case if is_nested(case.query.pattern) else draw_case(rng)
+    return case
+
+
+def _check_views(case: Case, rng: Random) -> int:
+    """Any strategy, or one for each part, with views that are extended and purged in small steps."""
+    names = sorted(strategies())
+    strategy: str | dict[str, str] = rng.choice(names)
+    if chance(rng, 30):
+        strategy = {v: rng.choice(names) for v in "abcdefgh" if chance(rng, 50)}
+    sliding.STRIDE, view.MANY = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
+    return len(check(*case, draw_cut(rng, len(case.events)), strategy=strategy))
+
+
 MODES: Mapping[str, Mode] = {
     "matches": Mode(draw_case, _check_matches),
     "tangled": Mode(draw_tangled_case, _check_matches),
@@ -94,4 +121,5 @@ MODES: Mapping[str, Mode] = {
     "restored": Mode(_draw_any, _check_restored),
     "together": Mode(draw_case, _check_together),
     "unruly": Mode(draw_unruly_case, _check_unruly),
+    "views": Mode(draw_nested, _check_views),
 }

@@ -7,7 +7,12 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class Counters:
-    """Work done. Candidates are events looked at in a join or a negation; inner results are those of nested parts."""
+    """Work done. Candidates are events looked at in a join or a negation.
+
+    Inner results are those of nested parts: how often one was computed, how often one that a view kept served again,
+    how many a view kept and dropped without use. Look-ups are the intervals that views were asked for, intervals the
+    ones they kept a record of, and `view_bytes` is the most that the views held.
+    """
 
     events: int = 0
     relevant: int = 0
@@ -15,6 +20,11 @@ class Counters:
     late: int = 0
     candidates: int = 0
     inner_computed: int = 0
+    inner_reused: int = 0
+    inner_unused: int = 0
+    view_lookups: int = 0
+    view_intervals: int = 0
+    view_bytes: int = 0
     matches: int = 0
 
     def as_dict(self) -> dict[str, int]:

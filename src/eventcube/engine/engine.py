@@ -20,7 +20,7 @@ from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table, joined
-from eventcube.engine.views.strategy import strategy
+from eventcube.engine.views.strategy import Parts
 from eventcube.language.syntax import CountWindow
 from eventcube.plan.logical import PredicateClass, regions
 from eventcube.plan.physical import PhysicalQuery, State
@@ -50,11 +50,11 @@ class Released:
 class Engine:
     """Finds the matches of one query. Give it released events in order; it keeps what a window can still need."""
 
-    def __init__(self, plan: PhysicalQuery, strategy_name: str = "auto", limit: int | None = None) -> None:
+    def __init__(self, plan: PhysicalQuery, limit: int | None = None) -> None:
         keep_freed_memory()
         self.plan, self.logical = plan, plan.logical
         self.counters = Counters()
-        self.strategy = strategy(strategy_name)
+        self.parts = Parts()
         logical = self.logical
         limits = [n for n in (logical.query.limit, limit) if n is not None]
         self.limit = Earliest(min(limits), plan) if limits and not logical.query.agg else None
@@ -94,7 +94,9 @@ class Engine:
         if due:
             yield from self._matches(rows, state)
         self.rows = self._still_needed(rows, state, watermark)
+        self.parts.count_bytes(self.counters)
         if watermark is None:
+            self.parts.close(self.counters)
             yield from self._rest()
 
     def _rows(self, released: Released) -> Rows:
@@ -111,17 +113,17 @@ class Engine:
             types = None if types is None else types[index]
             halo = None if halo is None else halo[index]
         member = self._members(table, len(ts), types, released.type_names)
-        sequence = np.arange(self.sequence, self.sequence + len(ts), dtype=np.int64)
-        self.sequence += len(ts)
         halo = np.zeros(len(ts), np.int8) if halo is None else halo
-        positions = sequence if positions is None else positions
-        rows = Rows(ts, sequence, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
+        positions = ts if positions is None else positions
+        rows = Rows(ts, ts, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
         for name in self.logical.key:
             # Nothing equals null, except that a lone event need not equal anything to match.
             member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
-        used: Bools = np.asarray(member.any(axis=0))
-        self.counters.relevant += int(used.sum())
-        return rows.where(used)
+        rows = rows.where(np.asarray(member.any(axis=0)))
+        self.counters.relevant += len(rows)
+        # Numbers without gaps, so that where no key sorts events a row follows from a number.
+        self.sequence += len(rows)
+        return replace(rows, seq=np.arange(self.sequence - len(rows), self.sequence, dtype=np.int64))
 
     def _relevant(self, released: Released) -> Bools:
         if released.types is None:
@@ -227,7 +229,7 @@ class Engine:
         store = Store(rows, self.key, self._texts, self.width, self.by_count)
         if state is not None:
             store.set_states(state)
-        execution = Execution(self.logical, store, self.strategy, self.counters)
+        execution = Execution(self.logical, store, self.parts, self.counters)
         output = Output(self.plan, execution)
         program, start = self.plan.program, Table.single()
         if self.groups is not None:

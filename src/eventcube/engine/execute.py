@@ -16,22 +16,25 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
-from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, group, seek_in
+from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, group, latest, seek_in
 from eventcube.engine.store import Store
-from eventcube.engine.table import END, ORIGIN, START, Table
-from eventcube.engine.views.strategy import Strategy
+from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
+from eventcube.engine.views.strategy import Parts
 from eventcube.language.syntax import Attribute, Value
 from eventcube.plan.logical import LogicalQuery, Predicate
 from eventcube.plan.physical import (
     Absent,
+    Apart,
     Bind,
     Compare,
     Fence,
     Filter,
+    Fits,
     Limit,
     Nested,
     Program,
     Reject,
+    Stated,
     Step,
     Term,
     Union,
@@ -74,8 +77,8 @@ class _Index:
 class Execution:
     """The running of one query's programs over one store."""
 
-    def __init__(self, logical: LogicalQuery, store: Store, strategy: Strategy, counters: Counters) -> None:
-        self.logical, self.store, self.strategy, self.counters = logical, store, strategy, counters
+    def __init__(self, logical: LogicalQuery, store: Store, parts: Parts, counters: Counters) -> None:
+        self.logical, self.store, self.parts, self.counters = logical, store, parts, counters
         self._slot_of = {s.name: s.index for s in logical.slots}
         self._scratch = np.empty((4, CHUNK), np.int64)
         self._keyed: dict[int, _Index] = {}
@@ -109,7 +112,9 @@ class Execution:
 
     def count(self, program: Program, table: Table) -> int:
         """How many ways there are through the program; the last join is counted, not made."""
-        last = program[-1]
+        last = program[-1] if program else None
+        if isinstance(last, Nested):
+            return sum(self.parts[last].count(out, self) for out in self.run(program[:-1], table))
         if not isinstance(last, Bind) or last.filters:
             return sum(len(out) for out in self.run(program, table))
         total = 0
@@ -131,10 +136,17 @@ class Execution:
                 yield table.absent(slots)
             case Filter(predicates):
                 yield self._filter(predicates, table)
+            case Apart(pairs):
+                apart = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
+                yield table.where(np.all(apart, axis=0))
+            case Stated(slots, forward, states):
+                which = table.first(slots, optional=True) if forward else table.last(slots)
+                yield table.where(self.store.has_state(which, states))
+            case Fits(slots):
+                starts = self.store.window_starts[table.last(slots)]
+                yield table.where(starts <= table.first(slots, optional=True))
             case Nested():
-                for out in self.strategy.join(step, table, self):
-                    self.counters.inner_computed += len(out)
-                    yield out
+                yield from self.parts[step].join(table, self)
             case Reject():
                 yield self._reject(step, table)
             case _:
@@ -162,6 +174,10 @@ class Execution:
                 return table[START]
             case Term.REGION_END:
                 return table[END]
+            case Term.ANCHOR:
+                return table[ANCHOR]
+            case Term.AFTER_ANCHOR:
+                return table[ANCHOR] + 1
             case _:
                 assert_never(limit.term)
 
@@ -169,6 +185,9 @@ class Execution:
 
     def _bind(self, bind: Bind, table: Table) -> Iterator[Table]:
         candidates = self._candidates(bind, table)
+        if bind.latest:
+            yield self._latest(bind, table, candidates)
+            return
         at, offset = 0, 0
         while at < len(table):
             data, at, offset, looked = expand(
@@ -178,6 +197,16 @@ class Execution:
             out = self._filter(bind.filters, Table((*table.columns, bind.slot), data))
             if len(out):
                 yield out
+
+    def _latest(self, bind: Bind, table: Table, candidates: _Candidates) -> Table:
+        """Each partial match with its latest candidate."""
+        if candidates.free:
+            place, looked = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(table)
+        else:
+            place, looked = latest(candidates.lo, candidates.hi, candidates.tests)
+        self.counters.candidates += looked
+        found = place >= 0
+        return table.where(found).with_columns({bind.slot: candidates.stack[place[found]]})
 
     def _any_candidate(self, bind: Bind, table: Table) -> Bools:
         candidates = self._candidates(bind, table)
@@ -226,7 +255,7 @@ class Execution:
         """The stack sorted by (value, row)."""
         if id(bind) not in self._keyed:
             rows = self.store.stack(bind.slot, bind.states).rows
-            column = self._new(key.new, rows)
+            column = self.value_of(key.new, rows)
             known = valid_mask(column)
             values, codes = np.unique(column.values[known], return_inverse=True)
             order, starts = group(codes.astype(np.int64), len(values))
@@ -241,13 +270,13 @@ class Execution:
         """For each partial match the group of the index that it looks into, -1 for none."""
         if index.of_rows is not None and isinstance(bound, Attribute):
             return np.asarray(index.of_rows[table[self._slot_of[bound.var]]])
-        return index.find(self._bound(bound, table))
+        return index.find(self.value(bound, table))
 
     def _tests(self, bind: Bind, table: Table, rows: Ints) -> Tests:
         ints: list[tuple[Array, Array, int]] = [(rows, table[other], OPERATORS["!="]) for other in bind.distinct]
         floats: list[tuple[Array, Array, int]] = []
         for compare in bind.compare:
-            new, bound = self._new(compare.new, rows), self._bound(compare.bound, table)
+            new, bound = self.value_of(compare.new, rows), self.value(compare.bound, table)
             op = OPERATORS[compare.op]
             for column, is_new in ((new, True), (bound, False)):
                 if column.valid is not None:
@@ -265,11 +294,11 @@ class Execution:
 
     # Values.
 
-    def _new(self, value: Value, rows: Ints) -> Column:
-        """A value that depends on one event, for each of a stack's rows."""
+    def value_of(self, value: Value, rows: Ints) -> Column:
+        """A value that depends on one event, for each of some rows."""
         return evaluate(value, len(rows), lambda a: self.store.columns[a.name].take(rows), self.store.columns.code)
 
-    def _bound(self, value: Value, table: Table) -> Column:
+    def value(self, value: Value, table: Table) -> Column:
         """A value that depends on bound events, for each partial match."""
         return evaluate(value, len(table), partial(self._attribute, table=table), self.store.columns.code)
 
@@ -311,7 +340,7 @@ class Execution:
             asked, inner = asked[some], inner.take(np.flatnonzero(some))
         if not len(asked):
             return table
-        found = self.strategy.exists(reject, inner, self)
+        found = self.parts[reject].exists(inner, self)
         if not found.any():
             return table
         kept = np.ones(len(table), np.bool_)

@@ -31,7 +31,8 @@ LT, LE, GT, GE, EQ, NE = range(6)
 OPERATORS = {"<": LT, "<=": LE, ">": GT, ">=": GE, "=": EQ, "!=": NE}
 
 
-def _compiled(function: _F) -> _F:
+def compiled(function: _F) -> _F:
+    """The function compiled at its first use, and cached where there is a place for it."""
     try:
         return cast("_F", numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:
@@ -39,7 +40,7 @@ def _compiled(function: _F) -> _F:
         return cast("_F", numba.njit(nogil=True)(function))
 
 
-@_compiled
+@compiled
 def _holds(op: int, x: Any, y: Any) -> Any:
     if op == LT:
         return x < y
@@ -54,7 +55,7 @@ def _holds(op: int, x: Any, y: Any) -> Any:
     return x != y
 
 
-@_compiled
+@compiled
 def _meets(
     ints_new: Ints,
     ints_bound: Ints,
@@ -76,7 +77,7 @@ def _meets(
     return True
 
 
-@_compiled
+@compiled
 def seek(keys: Ints, wanted: Ints) -> Ints:
     """For each wanted value the first position in the sorted keys that is not below it.
 
@@ -109,7 +110,7 @@ def seek(keys: Ints, wanted: Ints) -> Ints:
     return out
 
 
-@_compiled
+@compiled
 def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
     """For each wanted row the first position in its group, rows[starts[g]:starts[g + 1]], that is not below it.
 
@@ -131,7 +132,7 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
     return out
 
 
-@_compiled
+@compiled
 def links(keys: Ints, size: int) -> Ints:
     """What `seek` gives for 0, 1, …, size."""
     out = np.empty(size + 1, np.int64)
@@ -145,7 +146,7 @@ def links(keys: Ints, size: int) -> Ints:
     return out
 
 
-@_compiled
+@compiled
 def _fill(
     lo: Ints,
     hi: Ints,
@@ -194,7 +195,7 @@ def _fill(
     return total, i, (offset if i == start else 0) + rest
 
 
-@_compiled
+@compiled
 def _narrow(new: Array, bound: Array, op: int, parent: Ints, place: Ints, start: int, end: int) -> int:
     """Keep, from start to end, the pairs for which `new op bound` holds; NaN never does. Gives the new end."""
     less = op in (LT, LE, NE)
@@ -210,7 +211,7 @@ def _narrow(new: Array, bound: Array, op: int, parent: Ints, place: Ints, start:
     return kept
 
 
-@_compiled
+@compiled
 def expand(
     lo: Ints, hi: Ints, stack: Ints, table: Ints, tests: Tests, start: int, offset: int, scratch: Ints
 ) -> tuple[Ints, int, int, int]:
@@ -244,7 +245,7 @@ def expand(
     return out, start, offset, looked
 
 
-@_compiled
+@compiled
 def exists(lo: Ints, hi: Ints, tests: Tests) -> tuple[Bools, int]:
     """For each row of the table whether a candidate meets all tests, and how many candidates were looked at."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
@@ -259,7 +260,24 @@ def exists(lo: Ints, hi: Ints, tests: Tests) -> tuple[Bools, int]:
     return out, looked
 
 
-@_compiled
+@compiled
+def latest(lo: Ints, hi: Ints, tests: Tests) -> tuple[Ints, int]:
+    """For each row of the table the last candidate that meets all tests, -1 for none, and how many were looked at."""
+    ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
+    out = np.full(lo.size, -1, np.int64)
+    looked = 0
+    for i in range(lo.size):
+        j = hi[i] - 1
+        while j >= lo[i]:
+            looked += 1
+            if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
+                out[i] = j
+                break
+            j -= 1
+    return out, looked
+
+
+@compiled
 def count(lo: Ints, hi: Ints, tests: Tests) -> int:
     """How many pairs `expand` would find in all."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
@@ -271,7 +289,7 @@ def count(lo: Ints, hi: Ints, tests: Tests) -> int:
     return found
 
 
-@_compiled
+@compiled
 def window_starts(metric: Ints, starts: Ints, width: int) -> Ints:
     """For each row the first row of its segment whose metric is at least its own less the width.
 
@@ -287,7 +305,7 @@ def window_starts(metric: Ints, starts: Ints, width: int) -> Ints:
     return out
 
 
-@_compiled
+@compiled
 def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
     """For each row the row after the last one of its segment whose metric is at most its own plus the width."""
     out = np.empty(metric.size, np.int64)
@@ -300,7 +318,7 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
     return out
 
 
-@_compiled
+@compiled
 def _word(data: Array, start: Any, end: Any) -> Any:
     word = np.uint64(0)
     for k in range(end - start):
@@ -308,13 +326,13 @@ def _word(data: Array, start: Any, end: Any) -> Any:
     return word
 
 
-@_compiled
+@compiled
 def _place(first: Any, last: Any, length: Any, factor: Any, shift: Any) -> Any:
     mixed = (first ^ (last * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(length)) * factor
     return np.int64(mixed >> shift)
 
 
-@_compiled
+@compiled
 def name_table(firsts: Words, lasts: Words, lengths: Ints, bits: int) -> tuple[Ints, Any]:
     """A place for each name in a table of 2**bits, such that no two share one: the numbers and the factor to hash with.
 
@@ -337,7 +355,7 @@ def name_table(firsts: Words, lasts: Words, lengths: Ints, bits: int) -> tuple[I
     return np.full(1 << bits, -1, np.int64), np.uint64(0)
 
 
-@_compiled
+@compiled
 def ends_of(offsets: Ints, data: Array) -> tuple[Words, Words, Ints]:
     """The first and the last eight bytes of each text, and its length."""
     size = offsets.size - 1
@@ -351,7 +369,7 @@ def ends_of(offsets: Ints, data: Array) -> tuple[Words, Words, Ints]:
     return firsts, lasts, lengths
 
 
-@_compiled
+@compiled
 def names_to_codes(
     offsets: Array,
     data: Array,
@@ -390,7 +408,7 @@ def names_to_codes(
     return out
 
 
-@_compiled
+@compiled
 def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
     """The order that sorts rows by code and keeps their order otherwise, and where each code's rows begin."""
     starts = np.zeros(groups + 1, np.int64)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, Texts, codes_of
-from eventcube.engine.kernels import Ints, group, links, seek, window_ends, window_starts
+from eventcube.engine.kernels import Bools, Ints, group, links, seek, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.physical import State
 
@@ -65,6 +65,35 @@ class Store:
         return self._sorted(self.events.ts)
 
     @cached_property
+    def seq(self) -> Ints:
+        """The number of each row's event, which it keeps from one store to the next; ascends in a segment."""
+        return self._sorted(self.events.seq)
+
+    @cached_property
+    def segment_starts(self) -> Ints:
+        """For each row the first row with its key."""
+        return np.repeat(self._starts[:-1], np.diff(self._starts))
+
+    def rows_of(self, seq: Ints) -> Ints:
+        """The rows of events by their number, -1 for those that are no longer there."""
+        at = np.minimum(np.searchsorted(self.events.seq, seq), max(self.size - 1, 0))
+        there = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
+        return np.where(there, at if self.order is None else self._places[at], -1)
+
+    @cached_property
+    def _places(self) -> Ints:
+        """The row of each event in order of time."""
+        places = np.empty(self.size, np.int64)
+        places[self.order] = np.arange(self.size)
+        return places
+
+    def has_state(self, rows: Ints, states: frozenset[State]) -> Bools:
+        """Where the rows' events are done, due or future."""
+        if self._state is None:
+            return np.full(len(rows), State.DUE in states)
+        return np.isin(self._state[rows], [s.value for s in states])
+
+    @cached_property
     def metric(self) -> Ints:
         """What the window measures: time, or the place in the stream."""
         return self._sorted(self.events.pos) if self._by_count else self.ts
@@ -101,10 +130,8 @@ class Store:
         """The events that can be bound to a slot, optionally only those that are done, due or future."""
         if (slot, states) not in self._stacks:
             rows = np.flatnonzero(self._sorted(self.events.member[slot]))
-            if states is not None and self._state is not None:
-                rows = rows[np.isin(self._state[rows], [s.value for s in states])]
-            elif states is not None and State.DUE not in states:
-                rows = rows[:0]
+            if states is not None:
+                rows = rows[self.has_state(rows, states)]
             self._stacks[slot, states] = Stack(rows, self.size)
         return self._stacks[slot, states]
 

@@ -9,14 +9,14 @@ import numpy as np
 from eventcube.engine.kernels import Bools, Ints
 
 # What travels along with partial matches beside their events.
-START, END, ORIGIN = -1, -2, -3
+START, END, ORIGIN, ANCHOR = -1, -2, -3, -4
 
 
 class Table:
     """Partial matches. `table[slot]` are rows of the store, -1 where the slot is not taken.
 
-    All columns lie in one array, so that a join copies them in one go. Inside a negated part there are also the
-    interval it is asked for (START, END) and which outer row asks (ORIGIN).
+    All columns lie in one array, so that a join copies them in one go. Inside a nested part there can also be the
+    interval it is asked for (START, END), which outer row asks (ORIGIN), and the last event it may have (ANCHOR).
     """
 
     __slots__ = ("columns", "data")

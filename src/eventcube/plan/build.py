@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from eventcube.language.syntax import Comparison
+from eventcube.options import ITERATIVE, Ways
+from eventcube.plan.inner import link_of, nearest, stands_alone
 from eventcube.plan.kinds import FLIPPED, attributes, value_kind
 from eventcube.plan.logical import (
     And,
@@ -24,16 +26,20 @@ from eventcube.plan.logical import (
 from eventcube.plan.order import Order, Test, may_share
 from eventcube.plan.physical import (
     Absent,
+    Apart,
     Bind,
     Compare,
     Fence,
     Filter,
+    Fits,
+    Inner,
     Limit,
     Nested,
     PhysicalQuery,
     Program,
     Reject,
     State,
+    Stated,
     Step,
     Term,
     Union,
@@ -41,28 +47,37 @@ from eventcube.plan.physical import (
 from eventcube.schema import Kind
 
 
-def build(logical: LogicalQuery) -> PhysicalQuery:
-    """The physical plan of a bound query."""
+def build(logical: LogicalQuery, ways: Ways | None = None) -> PhysicalQuery:
+    """The physical plan of a bound query; `ways` names the strategies of its nested parts."""
     order = Order(logical.region, logical.slots, outermost=True)
     forward = any(t.upper.term is Term.WINDOW_END for t in order.tests)
     looks_back = any(t.lower.term is Term.WINDOW_START for t in order.tests)
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
     due = Due(forward, frozenset({State.DUE}))
-    steps, end = _Builder(logical, logical.region, order).program(due)
+    steps, end = _Builder(logical, logical.region, order, ways=ways or Ways()).program(due)
     first, last = order.earliest(order.all), order.latest(order.all)
     return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)))
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What a part's first event (forward) or last event (backward) must be: done, due or future."""
+    """What a part's first event (forward) or last event (backward) must be: done, due, future, or the anchor."""
 
     forward: bool
     states: frozenset[State]
+    anchored: bool = False
+
+    @property
+    def by_one(self) -> bool:
+        """Whether some part of an AND must be the one that makes the whole due."""
+        return self.anchored or self.states == {State.DUE}
 
     def of_parts(self, chosen: int, count: int) -> list[Due | None]:
         """What follows for the parts of an AND if the chosen one is the first of them to be due."""
         done, due, future = State.DONE, State.DUE, State.FUTURE
+        if self.anchored:
+            # All other events lie before the anchor.
+            return [self if i == chosen else None for i in range(count)]
         if self.states != {due}:
             return [self] * count
         earlier, later = ({future}, {due, future}) if self.forward else ({done}, None)
@@ -83,6 +98,9 @@ class _Progress:
     pending: tuple[Predicate | Test, ...]
 
 
+_NOTHING = _Progress(frozenset(), frozenset(), frozenset(), ())
+
+
 def _fence(bind: Bind, reject: Reject) -> Fence | None:
     """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
     match reject.program:
@@ -98,24 +116,67 @@ def _fence(bind: Bind, reject: Reject) -> Fence | None:
 class _Builder:
     """Builds the program of one region."""
 
-    def __init__(self, logical: LogicalQuery, region: Region, order: Order, outer: _Progress | None = None) -> None:
+    def __init__(
+        self,
+        logical: LogicalQuery,
+        region: Region,
+        order: Order,
+        outer: _Progress | None = None,
+        ways: Ways | None = None,
+        distinct: tuple[int, ...] = (),
+    ) -> None:
         self.logical, self.region, self.order = logical, region, order
-        self.outer = outer
-        self.distinct: tuple[int, ...] = ()
+        self.outer, self.ways, self.distinct = outer, ways, distinct
+
+    @property
+    def tests(self) -> tuple[Predicate | Test, ...]:
+        """All that a match of the region has to meet."""
+        predicates = (p for p in self.region.predicates if p.kind is not PredicateClass.LOCAL)
+        return (*(p for p in predicates if p.qual not in self.logical.implied), *self.order.tests)
 
     def program(self, due: Due | None) -> tuple[Program, _Progress]:
-        predicates = tuple(
-            p
-            for p in self.region.predicates
-            if p.kind is not PredicateClass.LOCAL and p.qual not in self.logical.implied
+        around = self.outer or _NOTHING
+        return self._complete(self.region.node, due, replace(around, pending=self.tests))
+
+    def _complete(self, node: Node, due: Due | None, at: _Progress) -> tuple[Program, _Progress]:
+        steps, at = self._flush([], at)
+        more, at = self._node(node, due, at)
+        assert not at.pending, "every test must find its place"
+        return (*steps, *more), at
+
+    def inner(self, node: Node, tests: Iterable[Predicate | Test], at: _Progress, due: Due | None) -> Inner:
+        """The part by itself, where these tests belong to it and the rest of the query is as far as this."""
+        own = slots_of(node)
+        asked = tuple(tests)
+        alone = tuple(t for t in asked if stands_alone(t, own, at.inside, self.logical, self._needed))
+        tied = [t for t in asked if t not in alone]
+        last = self.order.latest(own)
+        link, linked = link_of([t for t in tied if isinstance(t, Predicate)], alone, own, last, self.logical)
+        builder = _Builder(self.logical, self.region, self.order.alone(), _NOTHING, self.ways)
+        anchor = Due(False, frozenset(), anchored=True)
+        program, end = builder._complete(node, anchor, replace(_NOTHING, inside=at.inside, pending=alone))
+        around = replace(
+            at,
+            bound=at.bound | own,
+            optional=at.optional | end.optional,
+            pending=tuple(t for t in tied if t is not linked),
         )
-        around = self.outer or _Progress(frozenset(), frozenset(), frozenset(), ())
-        start = replace(around, pending=(*predicates, *self.order.tests))
-        steps, progress = self._flush([], start)
-        more, progress = self._node(self.region.node, due, progress)
-        steps += more
-        assert not progress.pending, "every test must find its place"
-        return tuple(steps), progress
+        after, around = self._flush(self._set_apart(own, at, due), around)
+        assert not around.pending, "every test must find its place"
+        slots = tuple(sorted(own))
+        return Inner(slots, last, program, nearest(program, self.logical), link, tuple(after))
+
+    def _set_apart(self, own: frozenset[int], at: _Progress, due: Due | None) -> list[Step]:
+        """What a part's events must be, beside lying in its interval, for the events around it."""
+        pairs = tuple((slot, other) for slot in sorted(own) for other in self._distinct(slot, at))
+        steps: list[Step] = [Apart(pairs)] if pairs else []
+        if due is not None:
+            steps.append(Stated(tuple(sorted(own)), due.forward, due.states))
+        lower, upper = self._range(own, at)
+        if lower is not None and upper is not None and (lower.term, upper.term) == (Term.WINDOW_START, Term.WINDOW_END):
+            # The part may begin before and end after what is bound, each within a window of that.
+            steps.append(Fits(tuple(sorted(own | (at.bound & self.order.all)))))
+        return steps
 
     # Binding.
 
@@ -147,19 +208,43 @@ class _Builder:
         steps: list[Step] = []
         for i in ordered:
             part = parts[i]
-            lower, upper = self._range(slots_of(part), at)
-            more, at = self._node(part, dues[i], at)
             if isinstance(part, Leaf) or not steps:
+                more, at = self._node(part, dues[i], at)
                 steps += more
             else:
-                name = ", ".join(self.logical.slots[s].name for s in sorted(slots_of(part)))
-                steps.append(Nested(name, tuple(sorted(slots_of(part))), lower, upper, tuple(more)))
+                nested, at = self._nested(part, dues[i], at)
+                steps.append(nested)
         return steps, at
+
+    def _nested(self, part: Node, due: Due | None, at: _Progress) -> tuple[Nested, _Progress]:
+        own = slots_of(part)
+        way, iterative = self._way(part)
+        lower, upper = self._range(own, at)
+        builder = _Builder(self.logical, self.region, self.order, self.outer, iterative, self.distinct)
+        program, end = builder._node(part, due, at)
+        inner = None
+        if way != ITERATIVE:
+            inner = self.inner(part, [t for t in at.pending if t not in end.pending], at, due)
+        return Nested(self._name(own), tuple(sorted(own)), lower, upper, tuple(program), inner, way), end
+
+    def _way(self, part: Node) -> tuple[str, Ways | None]:
+        """The strategy of a part, and those of the parts inside it where it is computed anew.
+
+        Where a view is kept, only the part by itself has views inside it, or there would be two plans for each level.
+        """
+        if self.ways is None:
+            return ITERATIVE, None
+        direct = (part,) if isinstance(part, Leaf) else part.parts
+        way = self.ways.of(self.logical.slots[p.slot].name for p in direct if isinstance(p, Leaf))
+        return way, self.ways if way == ITERATIVE else None
+
+    def _name(self, own: frozenset[int]) -> str:
+        return ", ".join(self.logical.slots[s].name for s in sorted(own))
 
     def _and(self, node: And, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
         parts = positive_parts(node)
         indices = range(len(parts))
-        if due is None or due.states != {State.DUE} or len(parts) == 1:
+        if due is None or not due.by_one or len(parts) == 1:
             return self._parts(parts, indices, [due] * len(parts), at)
         programs, ends = [], []
         for chosen in indices:
@@ -211,11 +296,17 @@ class _Builder:
         return Limit(term, slots, bool(at.optional.intersection(slots)))
 
     def _bind(self, slot: int, due: Due | None, at: _Progress) -> Bind:
+        distinct = self._distinct(slot, at)
+        if due is not None and due.anchored:
+            return Bind(slot, Limit(Term.ANCHOR), Limit(Term.AFTER_ANCHOR), distinct=distinct)
         lower, upper = self._range(frozenset({slot}), at)
+        return Bind(slot, lower, upper, due.states if due else None, distinct=distinct)
+
+    def _distinct(self, slot: int, at: _Progress) -> tuple[int, ...]:
+        """The bound slots, of this region or around it, whose event a candidate could be and must not be."""
         slots = self.logical.slots
         outside = (s for s in self.distinct if may_share(slots[slot], slots[s]))
-        distinct = (*self.order.distinct(slot, at.bound & self.order.all), *outside)
-        return Bind(slot, lower, upper, due.states if due else None, distinct=distinct)
+        return (*self.order.distinct(slot, at.bound & self.order.all), *outside)
 
     # Testing.
 
@@ -295,20 +386,27 @@ class _Builder:
 
     def _reject(self, test: Test, at: _Progress) -> Reject:
         region, guard = test.negation.region, test.negation.guard
+        own = slots_of(region.node)
+        way, iterative = self._way(region.node)
         order = Order(region, self.logical.slots, outermost=False)
-        inner = _Builder(self.logical, region, order, replace(at, inside=frozenset(), pending=()))
-        inner.distinct = test.distinct
-        program, _ = inner.program(None)
-        name = ", ".join(self.logical.slots[s].name for s in sorted(slots_of(region.node)))
+        around = replace(at, inside=frozenset(), pending=())
+        builder = _Builder(self.logical, region, order, around, iterative, test.distinct)
+        program, _ = builder.program(None)
+        inner = None
+        if way != ITERATIVE and not isinstance(region.node, Leaf):
+            builder.ways = self.ways
+            inner = builder.inner(region.node, builder.tests, around, None)
         guarded = () if guard is None or guard in at.inside else tuple(sorted(self.logical.alternatives[guard]))
         return Reject(
-            name,
+            self._name(own),
             region.index,
             self._decided(test.lower, at),
             self._decided(test.upper, at),
             guarded,
             tuple(sorted(self._needed(test) | set(test.distinct) | set(guarded))),
             program,
+            inner,
+            way,
         )
 
     def _decided(self, limit: Limit, at: _Progress) -> Limit:

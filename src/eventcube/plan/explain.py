@@ -17,14 +17,17 @@ from eventcube.plan.build import build
 from eventcube.plan.logical import PredicateClass, Region, regions
 from eventcube.plan.physical import (
     Absent,
+    Apart,
     Bind,
     Compare,
     Filter,
+    Fits,
     Limit,
     Nested,
     PhysicalQuery,
     Program,
     Reject,
+    Stated,
     Term,
     Union,
 )
@@ -91,6 +94,15 @@ def _steps(program: Program, plan: PhysicalQuery, depth: int) -> Iterator[str]:
                 yield f"{indent}leave out {_names(absent, plan)}"
             case Filter(predicates):
                 yield f"{indent}keep where {', '.join(print_qual(p.qual) for p in predicates)}"
+            case Apart(pairs):
+                shown = ", ".join(f"{slots[a].name} is not {slots[b].name}" for a, b in pairs)
+                yield f"{indent}keep where {shown}"
+            case Stated(own, forward, states):
+                which = "first" if forward else "last"
+                named = " or ".join(sorted(s.name.lower() for s in states))
+                yield f"{indent}keep where the {which} of {_names(own, plan)} is {named}"
+            case Fits(own):
+                yield f"{indent}keep where {_names(own, plan)} lie in one window"
             case Nested():
                 yield f"{indent}nested part ({step.name}) {_range(step.lower, step.upper, plan)}"
                 yield from _steps(step.program, plan, depth + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from eventcube.plan.logical import And, Leaf, Negation, Node, Or, Region, Seq, Slot, positive_parts, slots_of
@@ -36,6 +37,12 @@ class Order:
             lower, upper = Limit(Term.REGION_START), Limit(Term.REGION_END)
         self.lower, self.upper = lower, upper
         self._place(region.node, lower, upper)
+
+    def alone(self) -> Order:
+        """The same for a part by itself: it has an interval, whatever gives it."""
+        own = copy(self)
+        own.lower, own.upper = Limit(Term.REGION_START), Limit(Term.REGION_END)
+        return own
 
     def latest(self, slots: Iterable[int]) -> tuple[int, ...]:
         """Those of the slots that no other of them is known to follow."""

@@ -24,6 +24,8 @@ class Term(Enum):
     BEFORE_LAST = "before the last of"
     WINDOW_END = "up to the window's end after"
     REGION_END = "up to the end of the enclosing interval"
+    ANCHOR = "from the anchor"
+    AFTER_ANCHOR = "up to the anchor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Bind:
     """Extend every partial match by one event for `slot`: the join step.
 
     Candidates lie from `lower` to before `upper`; they are looked up by `key` if there is one, must meet `compare`,
-    differ from the events of `distinct`, and then pass `filters`. No event lies between them and a fence.
+    differ from the events of `distinct`, and then pass `filters`. No event lies between them and a fence. Where only
+    the first event of the result matters, `latest` takes the latest candidate alone: none reaches less far back.
     """
 
     slot: int
@@ -78,6 +81,7 @@ class Bind:
     distinct: tuple[int, ...] = ()
     filters: tuple[Predicate, ...] = ()
     fences: tuple[Fence, ...] = ()
+    latest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +106,73 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Keep the partial matches in which the two slots of each pair hold different events."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Keep the partial matches whose first event (forward) or last event among the slots has one of the states."""
+
+    slots: tuple[int, ...]
+    forward: bool
+    states: frozenset[State]
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """Keep the partial matches whose events among the slots lie in one window."""
+
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An equality between a nested part, at one of its slots, and what is around it: `inner = outer`.
+
+    `end` is a value of a result's last event that is the same; without it, results with one last event can have
+    several values.
+    """
+
+    slot: int
+    inner: Value
+    outer: Value
+    end: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A nested part by itself, as views keep it.
+
+    `program` finds the results whose last event is a given one, the anchor, and whose first is not before START;
+    `nearest` finds only the one that begins last. `last` are the slots that can hold the anchor. What ties the part to
+    the events around it is left out: an equality is the `link`, `after` is tested for each outer row.
+    """
+
+    slots: tuple[int, ...]
+    last: tuple[int, ...]
+    program: Program
+    nearest: Program
+    link: Link | None
+    after: Program
+
+
+@dataclass(frozen=True, slots=True)
 class Nested:
-    """Extend every partial match by the matches of a nested part between `lower` and `upper` (the Query-Interval)."""
+    """Extend every partial match by the matches of a nested part between `lower` and `upper` (the Query-Interval).
+
+    `way` names the strategy; `program` computes the part anew for each partial match, `inner` by itself.
+    """
 
     name: str
     slots: tuple[int, ...]
     lower: Limit | None
     upper: Limit | None
     program: Program
+    inner: Inner | None = None
+    way: str = "iterative"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +189,11 @@ class Reject:
     guard: tuple[int, ...]
     outer: tuple[int, ...]
     program: Program
+    inner: Inner | None = None
+    way: str = "iterative"
 
 
-Step = Bind | Union | Absent | Filter | Nested | Reject
+Step = Bind | Union | Absent | Filter | Apart | Stated | Fits | Nested | Reject
 Program = tuple[Step, ...]
 
 

@@ -12,11 +12,12 @@ import pyarrow as pa
 from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine, Released
+from eventcube.engine.views.strategy import check_ways
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import Options, options
+from eventcube.options import AUTO, Options, Ways, options
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
 from eventcube.plan.result import result_schema
@@ -54,7 +55,7 @@ class Runtime:
         order_by: str | Sequence[str] | None = None,
         lateness: int | str | timedelta = 0,
         time_unit: str = "us",
-        strategy: str = "auto",
+        strategy: str | Mapping[str, str] | Ways = AUTO,
         limit: int | None = None,
     ) -> None:
         self.options: Options = options(
@@ -84,8 +85,8 @@ class Runtime:
         if not self.single:
             check_together(self.queries)
         for name, query in self.queries.items():
-            plan = build(bind(query, schema, self.concepts))
-            self._engines[name] = Engine(plan, self.options.strategy, self.options.limit)
+            plan = build(bind(query, schema, self.concepts), check_ways(self.options.strategy))
+            self._engines[name] = Engine(plan, self.options.limit)
         types = {t for e in self._engines.values() for s in e.logical.slots for t in s.types or ()}
         self._ingest = Ingest(schema, types, self.options.lateness, self._counters)
         return self._ingest
@@ -157,7 +158,7 @@ class Runtime:
         """What a snapshot must agree on with the runtime it is restored into."""
         texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
         parents = sorted(self.concepts.parents.items()) if self.concepts is not None else []
-        return repr((texts, replace(self.options, strategy=""), parents))
+        return repr((texts, replace(self.options, strategy=Ways()), parents))
 
     def _ready(self) -> None:
         if self._finished:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.concepts.concepts import Concepts
-from eventcube.engine.views.strategy import strategy as find_strategy
+from eventcube.engine.views.strategy import check_ways
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
 from eventcube.options import Options, options
@@ -45,7 +45,7 @@ def match_dataframe(
     order_by: str | Sequence[str] | None = None,
     concepts: Concepts | Mapping[str, Any] | None = None,
     time_unit: str = "us",
-    strategy: str = "auto",
+    strategy: str | Mapping[str, str] = "auto",
     limit: int | None = None,
 ) -> DataFrame:
     """The matches as a DataFrame that is computed when it is used; what is wrong with the queries is said at once."""
@@ -60,7 +60,7 @@ def match_dataframe(
         strategy=strategy,
         limit=limit,
     )
-    find_strategy(chosen.strategy)
+    check_ways(chosen.strategy)
     hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
     return _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy).frame()
 

@@ -192,4 +192,4 @@ def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch
         return njit(**settings)
 
     monkeypatch.setattr(kernels.numba, "njit", refusing)
-    assert kernels._compiled(lambda x: x + 1)(1) == 2
+    assert kernels.compiled(lambda x: x + 1)(1) == 2

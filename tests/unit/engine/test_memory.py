@@ -57,7 +57,7 @@ def test_the_same_run_counts_the_same() -> None:
     query = "PATTERN SEQ(A a, SEQ(B b, C c, b.x = a.x), !(B n, n.x > c.x), A d) WITHIN 30 us AGG COUNT(*)"
 
     def counters(size: int) -> dict[str, int]:
-        runtime = ec.Runtime(query, type="type")
+        runtime = ec.Runtime(query, type="type", strategy="iterative")
         for start in range(0, 3000, size):
             list(runtime.push(events.slice(start, size)))
         list(runtime.finish())

@@ -58,7 +58,8 @@ def rows(batches: list[pa.RecordBatch]) -> list[str]:
 
 
 def outcome(runtime: ec.Runtime, batches: list[pa.RecordBatch]) -> tuple[Any, ...]:
-    return rows(batches), runtime.counters, rows(runtime.set_aside.to_batches())
+    counted = {n: runtime.counters[n] for n in ("events", "relevant", "set_aside", "late", "matches")}
+    return rows(batches), counted, rows(runtime.set_aside.to_batches())
 
 
 def pushes() -> Iterator[pa.Table]:

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import Table
-from eventcube.engine.views.strategy import Executor, register
-from eventcube.plan.physical import Nested, Reject
+from eventcube.engine.views.strategy import Executor, Part, register
 
 
 @register("iterative")
 class Iterative:
     """Runs the inner program for all outer rows of a chunk together, without remembering any result."""
 
-    def join(self, nested: Nested, table: Table, executor: Executor) -> Iterator[Table]:
-        """The outer rows extended by the inner matches inside each one's interval."""
-        return executor.run(nested.program, table)
+    bytes = 0
 
-    def exists(self, reject: Reject, table: Table, executor: Executor) -> Bools:
+    def __init__(self, part: Part) -> None:
+        self.program = part.program
+
+    def join(self, table: Table, executor: Executor) -> Iterator[Table]:
+        """The outer rows extended by the inner matches inside each one's interval."""
+        for out in executor.run(self.program, table):
+            executor.counters.inner_computed += len(out)
+            yield out
+
+    def count(self, table: Table, executor: Executor) -> int:
+        """How many rows `join` would give."""
+        found = executor.count(self.program, table)
+        executor.counters.inner_computed += found
+        return found
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
-        return executor.any(reject.program, table)
+        return executor.any(self.program, table)
+
+    def close(self, counters: Counters) -> None:
+        """Nothing is kept."""

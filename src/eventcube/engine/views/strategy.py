@@ -7,14 +7,24 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from eventcube.engine.kernels import Bools
+from eventcube.engine.columns import Column
+from eventcube.engine.counters import Counters
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.store import Store
 from eventcube.engine.table import Table
 from eventcube.errors import OptionError, did_you_mean
-from eventcube.plan.physical import Nested, Program, Reject
+from eventcube.language.syntax import Value
+from eventcube.options import ITERATIVE, Ways
+from eventcube.plan.physical import Limit, Nested, Program, Reject
+
+Part = Nested | Reject
 
 
 class Executor(Protocol):
     """What a strategy may ask of the engine."""
+
+    store: Store
+    counters: Counters
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
         """Every way to take each partial match through the program, in chunks."""
@@ -22,31 +32,54 @@ class Executor(Protocol):
     def any(self, program: Program, table: Table) -> Bools:
         """For each partial match whether there is a way through the program."""
 
+    def count(self, program: Program, table: Table) -> int:
+        """How many ways there are through the program."""
+
+    def limit(self, limit: Limit, table: Table) -> Ints:
+        """One end of each partial match's range of rows."""
+
+    def value(self, value: Value, table: Table) -> Column:
+        """A value that depends on bound events, for each partial match."""
+
+    def value_of(self, value: Value, rows: Ints) -> Column:
+        """A value that depends on one event, for each of some rows."""
+
 
 class Strategy(Protocol):
-    """One way to answer a nested part for a set of outer rows, each with its own interval."""
+    """One way to answer one nested part for sets of outer rows, each with its own interval."""
 
-    def join(self, nested: Nested, table: Table, executor: Executor) -> Iterator[Table]:
+    def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
 
-    def exists(self, reject: Reject, table: Table, executor: Executor) -> Bools:
-        """For each outer row whether there is an inner match inside its interval (marks `start…`, `end…`)."""
+    def count(self, table: Table, executor: Executor) -> int:
+        """How many rows `join` would give."""
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
+        """For each outer row whether there is an inner match inside its interval (from START to END)."""
+
+    @property
+    def bytes(self) -> int:
+        """What is kept for later."""
+
+    def close(self, counters: Counters) -> None:
+        """Nothing more will be asked."""
 
 
-_registered: dict[str, Callable[[], Strategy]] = {}
+Make = Callable[[Part], Strategy]
+_registered: dict[str, Make] = {}
 
 
-def register(name: str) -> Callable[[Callable[[], Strategy]], Callable[[], Strategy]]:
-    """Make a strategy known by a name; a file in this folder does so when it is imported."""
+def register(*names: str) -> Callable[[Make], Make]:
+    """Make a strategy known by its names; a file in this folder does so when it is imported."""
 
-    def add(make: Callable[[], Strategy]) -> Callable[[], Strategy]:
-        _registered[name] = make
+    def add(make: Make) -> Make:
+        _registered.update(dict.fromkeys(names, make))
         return make
 
     return add
 
 
-def strategies() -> dict[str, Callable[[], Strategy]]:
+def strategies() -> dict[str, Make]:
     """Every strategy in this folder, by name."""
     package = importlib.import_module("eventcube.engine.views")
     for module in pkgutil.iter_modules(package.__path__):
@@ -54,11 +87,33 @@ def strategies() -> dict[str, Callable[[], Strategy]]:
     return dict(_registered)
 
 
-def strategy(name: str) -> Strategy:
-    """The strategy of that name; `auto` is the best one there is."""
+def check_ways(ways: Ways) -> Ways:
+    """The same ways, if every strategy in them is known."""
     known = strategies()
-    if name == "auto":
-        name = "iterative"
-    if name not in known:
-        raise OptionError(f"unknown strategy {name!r}", code="EC404", hint=did_you_mean(name, ["auto", *known]))
-    return known[name]()
+    for name in (ways.default, *ways.parts.values()):
+        if name not in known:
+            raise OptionError(f"unknown strategy {name!r}", code="EC404", hint=did_you_mean(name, sorted(known)))
+    return ways
+
+
+class Parts:
+    """The strategies at work in one engine: one for each nested part, with what it keeps."""
+
+    def __init__(self) -> None:
+        self._known = strategies()
+        self._found: dict[int, Strategy] = {}
+
+    def __getitem__(self, part: Part) -> Strategy:
+        if id(part) not in self._found:
+            way = part.way if part.inner is not None else ITERATIVE
+            self._found[id(part)] = self._known[way](part)
+        return self._found[id(part)]
+
+    def count_bytes(self, counters: Counters) -> None:
+        """Take note of what is kept now."""
+        counters.view_bytes = max(counters.view_bytes, sum(s.bytes for s in self._found.values()))
+
+    def close(self, counters: Counters) -> None:
+        """Nothing more will be asked."""
+        for strategy in self._found.values():
+            strategy.close(counters)

@@ -1,0 +1,34 @@
+"""The aggressive continuous sliding view, which is also the object cache: complete up to its right bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from eventcube.engine.table import Table
+from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.sliding import Sliding
+from eventcube.engine.views.strategy import Executor, register
+from eventcube.engine.views.view import Requests
+
+
+@register("aggressive", "object")
+class Aggressive(Sliding):
+    """Whatever ends before the end of an interval is computed, as far back as the window of the outer row reaches.
+
+    So there is a right bound for each key and each value of an equality with outer events.
+    """
+
+    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+        """All that ends before the right bound and is not there."""
+        assert self.view.places is not None
+        ends = self.view.places.rows(asks.hi) - 1
+        latest = np.maximum(ends, table.last([c for c in table.columns if c >= 0])) if _slots(table) else ends
+        rows = self.view.places.rows(asks.lo)
+        back = np.minimum(rows, executor.store.window_starts[latest])
+        yield self.missing(Asks(asks.lo - rows + back, asks.hi), executor)
+
+
+def _slots(table: Table) -> bool:
+    return any(c >= 0 for c in table.columns)

@@ -1,0 +1,232 @@
+"""Inner results that are kept: sorted so that those inside an interval are found without going over the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from eventcube.engine.intervals import counts_of, pairs_of, swept_counts
+from eventcube.engine.kernels import Bools, Ints, seek
+
+PAIRS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Intervals from `lo` to before `hi`, as places: what outer rows ask for. Empty ones have `hi` at `lo`."""
+
+    lo: Ints
+    hi: Ints
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def where(self, kept: Bools) -> Asks:
+        """Some of them."""
+        return self if kept.all() else Asks(self.lo[kept], self.hi[kept])
+
+    def first_asked(self, places: Ints) -> Ints:
+        """For each place the earliest beginning of an interval that holds it; one after the place if there is none.
+
+        Of intervals that end after a place the one that begins first decides. Places of another group are larger or
+        smaller altogether, so that groups need not be told apart.
+        """
+        if not len(self):
+            return places + 1
+        order = np.argsort(self.hi, kind="stable")
+        earliest = np.minimum.accumulate(self.lo[order][::-1])[::-1]
+        at = np.searchsorted(self.hi[order], places, side="right")
+        return np.where(at < len(order), earliest[np.minimum(at, len(order) - 1)], places + 1)
+
+    def distinct(self) -> tuple[Asks, Ints]:
+        """Each interval once, and which of them each is."""
+        order = np.lexsort([self.lo, self.hi])
+        lo, hi = self.lo[order], self.hi[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
+        which = np.empty(len(order), np.int64)
+        which[order] = np.cumsum(new) - 1
+        return Asks(lo[new], hi[new]), which
+
+
+class Grown:
+    """Columns of numbers that grow at the end and shrink at the front, without being copied each time."""
+
+    def __init__(self, height: int) -> None:
+        self._data = np.empty((height, 256), np.int64)
+        self._start = self._end = 0
+
+    @property
+    def columns(self) -> Ints:
+        return self._data[:, self._start : self._end]
+
+    def append(self, more: Ints) -> None:
+        size, extra = self._end - self._start, more.shape[1]
+        if self._end + extra > self._data.shape[1]:
+            data = self._data
+            if 2 * (size + extra) > data.shape[1]:
+                data = np.empty((data.shape[0], 2 * (size + extra)), np.int64)
+            data[:, :size] = self.columns.copy()
+            self._data, self._start, self._end = data, 0, size
+        self._data[:, self._end : self._end + extra] = more
+        self._end += extra
+
+    def drop(self, count: int) -> None:
+        self._start += count
+
+    def clear(self) -> None:
+        self._start = self._end = 0
+
+
+class Kept:
+    """Results with the places of their first and last events. Those with one last event are a run.
+
+    In a run the first event's place falls. How much of each run was ever asked for is noted.
+    """
+
+    def __init__(self, height: int) -> None:
+        self._results = Grown(height + 2)
+        self._runs = Grown(3)
+        self._before = 0
+
+    def __len__(self) -> int:
+        return int(self._results.columns.shape[1])
+
+    @property
+    def block(self) -> Ints:
+        """The events of the results, then the places of the first and the last."""
+        return self._results.columns
+
+    @property
+    def rows(self) -> Ints:
+        """The events of the results."""
+        return self._results.columns[:-2]
+
+    @property
+    def firsts(self) -> Ints:
+        firsts: Ints = self._results.columns[-2]
+        return firsts
+
+    @property
+    def lasts(self) -> Ints:
+        lasts: Ints = self._results.columns[-1]
+        return lasts
+
+    @property
+    def bytes(self) -> int:
+        return int(self._results.columns.nbytes + self._runs.columns.nbytes)
+
+    @property
+    def unused(self) -> int:
+        """How many results nobody has asked for."""
+        return len(self) - int(self._runs.columns[2].sum())
+
+    def add(self, rows: Ints, firsts: Ints, lasts: Ints) -> None:
+        """More results, none of which is there already."""
+        if not len(firsts):
+            return
+        order = np.lexsort([-firsts, lasts])
+        block = np.vstack([rows, firsts, lasts])[:, order]
+        if len(self) and block[-1, 0] <= self.lasts[-1]:
+            self.rebuild(
+                np.concatenate([self._results.columns, block], axis=1),
+                np.concatenate([self.used(), np.zeros(block.shape[1], np.bool_)]),
+            )
+            return
+        self._append(block, None)
+
+    def used(self) -> Bools:
+        """For each result whether it was asked for."""
+        _, start, used = self._runs.columns
+        begin = start - self._before
+        place = np.arange(len(self)) - np.repeat(begin, np.diff(np.append(begin, len(self))))
+        asked: Bools = place < np.repeat(used, np.diff(np.append(begin, len(self))))
+        return asked
+
+    def rebuild(self, block: Ints, used: Bools) -> None:
+        """Keep these results (rows, then firsts, then lasts) instead."""
+        order = np.lexsort([-block[-2], block[-1]])
+        self._results.clear()
+        self._runs.clear()
+        self._before = 0
+        self._append(block[:, order], used[order])
+
+    def _append(self, block: Ints, used: Bools | None) -> None:
+        if not block.shape[1]:
+            return
+        lasts = block[-1]
+        begins = np.flatnonzero(np.append(True, lasts[1:] != lasts[:-1]))
+        asked = np.zeros(len(begins), np.int64) if used is None else np.add.reduceat(used.astype(np.int64), begins)
+        self._runs.append(np.vstack([lasts[begins], begins + len(self) + self._before, asked]))
+        self._results.append(block)
+
+    def drop_before(self, place: int) -> int:
+        """Forget the results that end before a place; gives how many of them nobody has asked for."""
+        count = int(np.searchsorted(self.lasts, place))
+        if not count:
+            return 0
+        runs = int(np.searchsorted(self._runs.columns[0], place))
+        unused = count - int(self._runs.columns[2, :runs].sum())
+        self._runs.drop(runs)
+        self._results.drop(count)
+        self._before += count
+        return unused
+
+    # Looking up.
+
+    def mark(self, asks: Asks) -> int:
+        """Note what is asked for; gives how many results are asked for the first time."""
+        lasts, _, used = self._runs.columns
+        if not len(lasts) or not len(asks):
+            return 0
+        runs = np.arange(len(lasts) + 1)
+        asked = counts_of(runs[:-1], runs[1:], self._starts, self.firsts, asks.first_asked(lasts))
+        fresh = int(np.maximum(asked - used, 0).sum())
+        np.maximum(used, asked, out=used)
+        return fresh
+
+    @property
+    def _starts(self) -> Ints:
+        return np.append(self._runs.columns[1] - self._before, len(self))
+
+    def _ranges(self, asks: Asks) -> tuple[Ints, Ints]:
+        runs = np.ascontiguousarray(self._runs.columns[0])
+        lo = seek(runs, asks.lo)
+        return lo, np.maximum(seek(runs, asks.hi), lo)
+
+    def pairs(self, asks: Asks) -> Iterator[tuple[Ints, Ints]]:
+        """Which asking row gets which result, in chunks."""
+        run_lo, run_hi = self._ranges(asks)
+        parent, place = np.empty(PAIRS, np.int64), np.empty(PAIRS, np.int64)
+        at = np.array([0, -1, -1], np.int64)
+        while at[0] < len(asks):
+            filled = pairs_of(run_lo, run_hi, self._starts, self.firsts, asks.lo, at, parent, place)
+            if filled:
+                yield parent[:filled].copy(), place[:filled].copy()
+
+    def counts(self, asks: Asks) -> Ints:
+        """For each interval how many results lie in it."""
+        if not len(self):
+            return np.zeros(len(asks), np.int64)
+        run_lo, run_hi = self._ranges(asks)
+        by_sweep = len(self) + len(asks) + (int(self.firsts.max()) - int(self.firsts.min())) // 8
+        if int((run_hi - run_lo).sum()) < 4 * by_sweep:
+            return counts_of(run_lo, run_hi, self._starts, self.firsts, asks.lo)
+        order = np.argsort(asks.hi, kind="stable")
+        return swept_counts(order, asks.lo, asks.hi, self.lasts, self.firsts)
+
+    def any(self, asks: Asks) -> Bools:
+        """For each interval whether a result lies in it."""
+        if not len(self):
+            return np.zeros(len(asks), np.bool_)
+        # Of the results that end before an interval's end one must begin inside it.
+        return nearest_before(self.lasts, self.firsts, asks)
+
+
+def nearest_before(lasts: Ints, firsts: Ints, asks: Asks) -> Bools:
+    """Where one of the results, sorted by their last event, lies inside the interval."""
+    nearest = np.maximum.accumulate(firsts)
+    at = np.searchsorted(lasts, asks.hi)
+    return (at > 0) & (nearest[np.maximum(at - 1, 0)] >= asks.lo) & (asks.lo < asks.hi)

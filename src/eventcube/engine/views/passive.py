@@ -1,0 +1,58 @@
+"""The passive continuous sliding view: nothing is computed before an interval asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.table import Table
+from eventcube.engine.views.flags import Flags
+from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.records import Records
+from eventcube.engine.views.sliding import Sliding
+from eventcube.engine.views.strategy import Executor, Part, register
+from eventcube.engine.views.view import Places, Requests
+
+
+@register("passive")
+class Passive(Sliding):
+    """Keeps a record of each interval it computed, and each result once, whatever intervals it lies in.
+
+    An interval that lies in a recorded one is looked up; of one that a record overlaps from the left, what ends after
+    the record is computed; any other is computed whole. Of a negated part only a flag is kept for each interval.
+    """
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self.records = Records()
+        self.flags = Flags(self.view) if self.view.kept is None else None
+        self.view.followers.append(self._move)
+
+    def _move(self, before: Places, places: Places, rows: Ints) -> None:
+        self.records.move(before, places, rows)
+
+    def forget(self, row: int) -> None:
+        """Take what lies before the row out of the records."""
+        assert self.view.places is not None
+        self.records.begin_at(row, self.view.places)
+
+    @property
+    def bytes(self) -> int:
+        """Results and records, or flags."""
+        return super().bytes + 16 * len(self.records) + (self.flags.bytes if self.flags else 0)
+
+    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+        """One interval after the other, as if each had been asked for by itself."""
+        distinct, _ = asks.distinct()
+        plan = self.records.plan(distinct)
+        fresh = distinct.where(plan.fresh)
+        executor.counters.view_intervals += len(fresh)
+        self.records.add(fresh)
+        for requests, _ in self.view.asked_rows(fresh, plan.begins[plan.fresh]):
+            yield requests
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
+        """For each outer row whether there is an inner match inside its interval."""
+        if self.flags is None:
+            return super().exists(table, executor)
+        return self.flags.exists(self.view.asks(table, executor), executor)

@@ -1,0 +1,85 @@
+"""Intervals that were asked for and are kept a record of, and what a new interval can take from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eventcube.engine.intervals import covered
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.view import Places
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """For intervals that are asked for: the record that covers most of each (-1: none), and where it ends.
+
+    `fresh` are those that no record covers whole; each becomes a record.
+    """
+
+    holder: Ints
+    begins: Ints
+    fresh: Bools
+
+
+class Records:
+    """Intervals, in the order in which they were asked for."""
+
+    def __init__(self) -> None:
+        self.lo = np.zeros(0, np.int64)
+        self.hi = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def plan(self, asks: Asks) -> Plan:
+        """What is to be computed for each interval, in their order, if each then is a record for those after it.
+
+        If a record overlaps an interval from the left, only what ends after the record is new (a partial overlap on
+        the right); whatever else overlaps it does not help, because results are found from their last event back.
+        """
+        given = len(self)
+        lo, hi = np.concatenate([self.lo, asks.lo]), np.concatenate([self.hi, asks.hi])
+        starts, place = np.unique(lo, return_inverse=True)
+        who, reach = covered(place.astype(np.int64), hi, given, len(starts))
+        who, reach = who[given:], reach[given:]
+        helps = reach > asks.lo
+        fresh = ~(helps & (reach >= asks.hi))
+        # What was fresh before is a record by now.
+        number = np.concatenate([np.arange(given), given + np.cumsum(fresh) - 1])
+        holder = np.where(helps, number[np.maximum(who, 0)], -1)
+        return Plan(holder, np.where(helps, reach, asks.lo), fresh)
+
+    def add(self, asks: Asks) -> None:
+        """Keep a record of these intervals."""
+        self.lo, self.hi = np.concatenate([self.lo, asks.lo]), np.concatenate([self.hi, asks.hi])
+
+    def begin_at(self, row: int, places: Places) -> None:
+        """Say nothing any more of what lies before a row."""
+        begins = places.rows(self.lo)
+        self.lo = self.lo - begins + np.maximum(begins, row)
+        self.where(self.lo < self.hi)
+
+    def where(self, kept: Bools) -> None:
+        """Keep only some."""
+        self.lo, self.hi = self.lo[kept], self.hi[kept]
+
+    def move(self, before: Places, places: Places, rows: Ints) -> Bools:
+        """Turn to a new store, given the rows its events had; says which records are left."""
+        if not len(self):
+            return np.zeros(0, np.bool_)
+        if places.plain:
+            kept = self.hi > places.shift
+        elif places.inner.link is not None or not before.store.size:
+            # Groups are numbered anew.
+            kept = np.zeros(len(self), np.bool_)
+        else:
+            last = rows[self.hi - 1]
+            kept = last >= 0
+            first = rows[self.lo[kept]]
+            self.lo[kept] = np.where(first >= 0, first, places.store.segment_starts[last[kept]])
+            self.hi[kept] = last[kept] + 1
+        self.where(kept)
+        return kept

@@ -1,0 +1,167 @@
+"""The semantic cache: results by the interval they were computed for, intervals that refer to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from eventcube.engine.counters import Counters
+from eventcube.engine.intervals import chains
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.table import ORIGIN, Table, joined
+from eventcube.engine.views.flags import Flags
+from eventcube.engine.views.kept import Asks, Kept
+from eventcube.engine.views.records import Records
+from eventcube.engine.views.strategy import Executor, Part, register
+from eventcube.engine.views.view import MANY, Places, View
+
+# Results are sorted by record, then as in other views: no place is larger.
+SPAN = 1 << 41
+
+
+@register("semantic")
+class Semantic:
+    """Each interval that is not inside another has a record with its results.
+
+    If a record overlaps it from the left, the new one refers to that and holds only what ends after it; otherwise it
+    holds all its results, even those that others hold. Of a negated part only a flag is kept for each interval.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.view = View(part)
+        self.inner = self.view.inner
+        self.flags = Flags(self.view) if self.view.kept is None else None
+        self.view.kept = None
+        self.kept = Kept(len(self.inner.slots))
+        self.records = Records()
+        self._refers = np.zeros(0, np.int64)
+        self._purged = MANY
+        self.view.followers.append(self._move)
+
+    @property
+    def bytes(self) -> int:
+        """Results with their records, or flags."""
+        return self.flags.bytes if self.flags else self.kept.bytes + 24 * len(self.records)
+
+    def join(self, table: Table, executor: Executor) -> Iterator[Table]:
+        """The outer rows extended by the inner matches inside each one's interval."""
+        asks, of = self._asked(self.view.asks(table, executor), executor)
+        executor.counters.inner_reused -= self.kept.mark(asks)
+        for parent, place in self.kept.pairs(asks):
+            executor.counters.inner_reused += len(parent)
+            rows = self.kept.rows[:, place]
+            rows = np.where(rows < 0, -1, rows - self._shift)
+            out = table.take(of[parent]).with_columns(dict(zip(self.inner.slots, rows, strict=True)))
+            yield from executor.run(self.inner.after, out)
+
+    def count(self, table: Table, executor: Executor) -> int:
+        """How many rows `join` would give."""
+        if self.inner.after:
+            return sum(len(out) for out in self.join(table, executor))
+        distinct, which = self.view.asks(table, executor).distinct()
+        asks, of = self._asked(distinct, executor)
+        counts = np.zeros(len(distinct), np.int64)
+        np.add.at(counts, of, self.kept.counts(asks))
+        given = int(counts[which].sum())
+        executor.counters.inner_reused += given - self.kept.mark(asks)
+        return given
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
+        """For each outer row whether there is an inner match inside its interval."""
+        if self.flags is not None:
+            return self.flags.exists(self.view.asks(table, executor), executor)
+        found = np.zeros(len(table), np.bool_)
+        for out in self.join(table.with_columns({ORIGIN: np.arange(len(table))}), executor):
+            found[out[ORIGIN]] = True
+        return found
+
+    def close(self, counters: Counters) -> None:
+        """Nothing more will be asked."""
+        counters.inner_unused += self.kept.unused
+
+    @property
+    def _shift(self) -> int:
+        assert self.view.places is not None
+        return self.view.places.shift
+
+    # Extending.
+
+    def _asked(self, asks: Asks, executor: Executor) -> tuple[Asks, Ints]:
+        """The intervals in each record they look into, once all have one, and which interval each is."""
+        holder = np.full(len(asks), -1, np.int64)
+        some = asks.lo < asks.hi
+        if some.any():
+            holder[some] = self._extend(asks.where(some), executor)
+        of, records = chains(holder, asks.lo, self._refers, self.records.hi)
+        return Asks(asks.lo[of] + records * SPAN, asks.hi[of] + records * SPAN), of
+
+    def _extend(self, asks: Asks, executor: Executor) -> Ints:
+        """See that every interval has a record that holds it; gives its number."""
+        distinct, which = asks.distinct()
+        self._purge(int(distinct.lo.min()), executor.counters)
+        plan = self.records.plan(distinct)
+        numbers = np.where(plan.fresh, len(self.records) + np.cumsum(plan.fresh) - 1, plan.holder)
+        fresh = distinct.where(plan.fresh)
+        executor.counters.view_intervals += len(fresh)
+        self._compute(fresh, plan.begins[plan.fresh], executor)
+        self._refers = np.concatenate([self._refers, plan.holder[plan.fresh]])
+        self.records.add(fresh)
+        return numbers[which]
+
+    def _compute(self, asks: Asks, begins: Ints, executor: Executor) -> None:
+        """Compute what each interval holds itself: what ends at a place or later."""
+        assert self.view.places is not None
+        for requests, of in self.view.asked_rows(asks, begins):
+            tables = list(self.view.results(self.inner.program, requests, executor))
+            if not tables:
+                continue
+            table = joined(tables)
+            first, last = self.view.places.of_results(table)
+            owner = of[table[ORIGIN]]
+            # Where a last event does not tell the group, results of other groups come along.
+            inside = (first >= asks.lo[owner]) & (last < asks.hi[owner])
+            offset = (owner + len(self.records)) * SPAN
+            rows = table.only(self.inner.slots).data
+            rows = np.where(rows < 0, -1, rows + self._shift)
+            self.kept.add(rows[:, inside], (first + offset)[inside], (last + offset)[inside])
+
+    # Forgetting.
+
+    def _purge(self, place: int, counters: Counters) -> None:
+        """Forget records that end before all that is asked for, once there is much in them."""
+        if len(self.kept) + len(self.records) > 2 * self._purged:
+            alive = self.records.hi > place
+            self.records.where(alive)
+            counters.inner_unused += self._keep(alive)
+            self._purged = max(len(self.kept) + len(self.records), MANY)
+
+    def _move(self, before: Places, places: Places, rows: Ints) -> None:
+        if places.plain:
+            # What has left the window goes when there is much of it.
+            return
+        alive = self.records.move(before, places, rows)
+        if not alive.all():
+            self._keep(alive)
+        if not len(self.kept):
+            return
+        old, used = self.kept.block, self.kept.used()
+        mapped = np.where(old[:-2] < 0, -1, rows[old[:-2]])
+        # A result that has lost an event lies in no interval to come.
+        there = ((mapped >= 0) | (old[:-2] < 0)).all(axis=0)
+        first, last = places.of_results(Table(self.inner.slots, mapped[:, there]))
+        offset = old[-1, there] // SPAN * SPAN
+        self.kept.rebuild(np.vstack([mapped[:, there], first + offset, last + offset]), used[there])
+
+    def _keep(self, alive: Bools) -> int:
+        """Keep only some records with their results, numbered anew; gives how many results nobody had used."""
+        number = np.where(alive, np.cumsum(alive) - 1, -1)
+        refers = self._refers[alive]
+        self._refers = np.where(refers < 0, -1, number[refers])
+        block, used = self.kept.block, self.kept.used()
+        owner = number[block[-1] // SPAN]
+        kept = owner >= 0
+        block = block[:, kept].copy()
+        block[-2:] += (owner[kept] - block[-1] // SPAN) * SPAN
+        self.kept.rebuild(block, used[kept])
+        return int((~used & ~kept).sum())

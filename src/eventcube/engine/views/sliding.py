@@ -1,0 +1,118 @@
+"""How a sliding view answers outer rows; what it computes ahead is for each strategy to say."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from eventcube.engine.counters import Counters
+from eventcube.engine.kernels import Bools
+from eventcube.engine.table import ORIGIN, Table
+from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.strategy import Executor, Part
+from eventcube.engine.views.view import Requests, View
+
+# So many last events are computed in one go, so that what is kept at a time is bounded.
+STRIDE = 1 << 14
+
+
+class Sliding(ABC):
+    """A view that is extended by what outer rows ask for, looked up, and purged."""
+
+    def __init__(self, part: Part) -> None:
+        self.view = View(part)
+        self.inner = self.view.inner
+
+    @property
+    def bytes(self) -> int:
+        """What is kept for later."""
+        return self.view.bytes
+
+    @abstractmethod
+    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+        """What to compute before these intervals, none of which is empty, can be looked up for the outer rows."""
+
+    def forget(self, row: int) -> None:  # noqa: B027 - most have nothing to forget
+        """What lies before the row is not kept any more."""
+
+    def join(self, table: Table, executor: Executor) -> Iterator[Table]:
+        """The outer rows extended by the inner matches inside each one's interval."""
+        for piece, asks in self._asked(table, executor):
+            for out in self._pairs(piece, asks, executor):
+                yield from executor.run(self.inner.after, out)
+
+    def count(self, table: Table, executor: Executor) -> int:
+        """How many rows `join` would give."""
+        if self.inner.after:
+            return sum(len(out) for out in self.join(table, executor))
+        total = 0
+        for _, asks in self._asked(table, executor):
+            assert self.view.kept is not None
+            distinct, which = asks.distinct()
+            given = int(self.view.kept.counts(distinct)[which].sum())
+            executor.counters.inner_reused += given - self.view.kept.mark(distinct)
+            total += given
+        return total
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
+        """For each outer row whether there is an inner match inside its interval."""
+        found = np.zeros(len(table), np.bool_)
+        marked = table.with_columns({ORIGIN: np.arange(len(table))})
+        for piece, asks in self._asked(marked, executor):
+            kept = self.view.kept
+            if kept is None:
+                found[piece[ORIGIN]] = self.view.exists(asks)
+            elif not self.inner.after:
+                kept.mark(asks)
+                found[piece[ORIGIN]] = kept.any(asks)
+            else:
+                for out in self._pairs(piece, asks, executor):
+                    for passed in executor.run(self.inner.after, out):
+                        found[passed[ORIGIN]] = True
+        return found
+
+    def close(self, counters: Counters) -> None:
+        """Nothing more will be asked."""
+        if self.view.kept is not None:
+            counters.inner_unused += self.view.kept.unused
+
+    def _pairs(self, table: Table, asks: Asks, executor: Executor) -> Iterator[Table]:
+        """The outer rows with each result inside their interval, whatever else is asked of it."""
+        kept = self.view.kept
+        assert kept is not None
+        executor.counters.inner_reused -= kept.mark(asks)
+        for parent, place in kept.pairs(asks):
+            executor.counters.inner_reused += len(parent)
+            yield self.view.extended(table, parent, place)
+
+    def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, Asks]]:
+        """Outer rows with their intervals, in pieces, when the view has what they ask for."""
+        asks = self.view.asks(table, executor)
+        assert self.view.places is not None
+        ends = np.searchsorted(self.view.anchors(), self.view.places.rows(asks.hi))
+        stride = np.maximum.accumulate(ends // STRIDE)
+        cuts = np.flatnonzero(np.append(True, stride[1:] != stride[:-1])).tolist()
+        for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
+            piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end])
+            own = Asks(asks.lo[start:end], asks.hi[start:end])
+            some = own.lo < own.hi
+            if some.any():
+                row = self.view.purge(own.where(some), executor.counters)
+                if row is not None:
+                    self.forget(row)
+                for requests in self.requests(own.where(some), piece.where(some), executor):
+                    self.view.compute(requests, executor)
+            yield piece, own
+
+    def missing(self, asks: Asks, executor: Executor) -> Requests:
+        """For each event inside an interval the results that reach back further than those it has."""
+        view = self.view
+        assert view.places is not None
+        rows = view.anchors()
+        places = view.places.of_anchors(rows)
+        low = view.places.ungrouped(asks).first_asked(places)
+        asked = np.flatnonzero((low <= places) & (places >= 0))
+        requests = Requests(rows[asked], view.places.rows(low[asked]))
+        return requests.where(executor.store.seq[requests.starts] < view.since[requests.rows])

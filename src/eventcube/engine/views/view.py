@@ -1,0 +1,306 @@
+"""What the continuous sliding views have in common: keep, extend, look up and purge the results of a nested part.
+
+A result is found by its last event. For each event that can be the last one, a view knows from which event on it has
+all results that end there (`since`). A strategy says what to add to that when intervals are asked for; the rest is the
+same for all. Events are told by *places*: rows of the store, shifted so that they stay what they are from one batch to
+the next; where a key sorts the store anew, or an equality splits the view into groups, places are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from eventcube.engine.columns import Column
+from eventcube.engine.counters import Counters
+from eventcube.engine.expressions import valid_mask
+from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.store import Store
+from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table, joined
+from eventcube.engine.views.kept import Asks, Kept, nearest_before
+from eventcube.engine.views.strategy import Executor, Part
+from eventcube.plan.physical import Inner, Nested, Program
+
+NEVER = 2**62
+MANY = 1 << 15
+# So many results are asked for in one go.
+REQUESTS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Results to compute: those that end with the event of a row and begin no earlier than another row."""
+
+    rows: Ints
+    starts: Ints
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def furthest(self) -> Bools:
+        """Of the requests for one row the one that reaches furthest back, and so has what the others have."""
+        order = np.lexsort([self.starts, self.rows])
+        rows = self.rows[order]
+        found = np.zeros(len(self), np.bool_)
+        found[order[np.append(True, rows[1:] != rows[:-1])]] = True
+        return found
+
+    def where(self, kept: Bools) -> Requests:
+        """Some of them."""
+        return Requests(self.rows[kept], self.starts[kept])
+
+
+class Places:
+    """Where events and intervals lie, in one store, for one nested part."""
+
+    def __init__(self, inner: Inner, executor: Executor) -> None:
+        self.store = executor.store
+        self.inner, self._executor = inner, executor
+        self.plain = self.store.order is None and inner.link is None
+        self.shift = int(self.store.events.seq[0]) if self.plain and self.store.size else 0
+        self._values: Array | None = None
+        if inner.link is not None:
+            known = executor.value_of(inner.link.inner, executor.store.stack(inner.link.slot).rows)
+            self._values = np.unique(known.values[valid_mask(known)])
+
+    def _group(self, column: Column) -> Ints:
+        """The group of each value; one that no event of the part has is -1."""
+        assert self._values is not None
+        if not len(self._values):
+            return np.full(len(column.values), -1, np.int64)
+        at = np.minimum(np.searchsorted(self._values, column.values), len(self._values) - 1)
+        return np.where((self._values[at] == column.values) & valid_mask(column), at, -1)
+
+    def _offset(self, column: Column) -> Ints:
+        return self._group(column) * (self.store.size + 1)
+
+    def of_asks(self, table: Table, lo: Ints, hi: Ints) -> Asks:
+        """The intervals of outer rows."""
+        hi = np.maximum(lo, hi)
+        if self.inner.link is None:
+            return Asks(lo + self.shift, hi + self.shift)
+        offset = self._offset(self._executor.value(self.inner.link.outer, table))
+        return Asks(lo + offset, np.where(offset < 0, lo, hi) + offset)
+
+    def of_results(self, table: Table) -> tuple[Ints, Ints]:
+        """The places of the first and the last events of results."""
+        slots = self.inner.slots
+        first, last = table.first(slots, optional=True), table.last(slots)
+        if self.inner.link is None:
+            return first + self.shift, last + self.shift
+        offset = self._offset(self._executor.value(self.inner.link.inner, table))
+        return first + offset, last + offset
+
+    def of_anchors(self, rows: Ints) -> Ints:
+        """The places of events that may be the last of a result; below 0 for one that no group can have."""
+        link = self.inner.link
+        if link is None or link.end is None:
+            return rows + self.shift
+        return rows + self._offset(self._executor.value_of(link.end, rows))
+
+    def rows(self, places: Ints) -> Ints:
+        """The rows of places."""
+        return places - self.shift if self.inner.link is None else places % (self.store.size + 1)
+
+    def ungrouped(self, asks: Asks) -> Asks:
+        """Intervals as the last events of results see them, if those do not tell what group they are of."""
+        if self.inner.link is None or self.inner.link.end is not None:
+            return asks
+        return Asks(self.rows(asks.lo), self.rows(asks.hi))
+
+
+class View:
+    """The results kept for one nested part, or for a negated one only how near before each last event one begins."""
+
+    def __init__(self, part: Part) -> None:
+        assert part.inner is not None
+        self.part, self.inner = part, part.inner
+        by_tuples = isinstance(part, Nested) or bool(self.inner.after)
+        link = self.inner.link
+        self.kept = Kept(len(self.inner.slots)) if by_tuples or (link is not None and link.end is None) else None
+        self.since = np.zeros(0, np.int64)
+        self.nearest = np.zeros(0, np.int64)
+        self.places: Places | None = None
+        self._seq = np.zeros(0, np.int64)
+        self._anchors: Ints | None = None
+        self._purged = MANY
+        # Told of every new store: where events were before, where they are now, and the rows that old rows became.
+        self.followers: list[Callable[[Places, Places, Ints], None]] = []
+
+    @property
+    def bytes(self) -> int:
+        """What is kept: tuples, or a number for each last event that is known."""
+        return self.kept.bytes if self.kept is not None else 8 * int((self.since < NEVER).sum())
+
+    # From one store to the next.
+
+    def attach(self, executor: Executor) -> Places:
+        """Turn to the executor's store, if it is a new one."""
+        if self.places is not None and self.places.store is executor.store:
+            return self.places
+        before, self.places = self.places, Places(self.inner, executor)
+        self._anchors = None
+        self._move(executor.store, before, executor.counters)
+        return self.places
+
+    def _move(self, store: Store, before: Places | None, counters: Counters) -> None:
+        seq, self._seq = self._seq, store.seq
+        since, nearest = np.full(store.size, NEVER, np.int64), np.full(store.size, -1, np.int64)
+        rows = store.rows_of(seq)
+        there = rows >= 0
+        since[rows[there]], nearest[rows[there]] = self.since[there], self.nearest[there]
+        self.since, self.nearest = since, nearest
+        assert self.places is not None
+        if before is None:
+            return
+        for follow in self.followers:
+            follow(before, self.places, rows)
+        if self.kept is None:
+            return
+        if self.places.plain:
+            counters.inner_unused += self.kept.drop_before(self.places.shift)
+            return
+        old = self.kept.rows
+        mapped = np.where(old < 0, -1, rows[old]) if old.size else old
+        alive = ((mapped >= 0) | (old < 0)).all(axis=0)
+        used = self.kept.used()
+        counters.inner_unused += int((~used & ~alive).sum())
+        mapped = mapped[:, alive]
+        first, last = self.places.of_results(Table(self.inner.slots, mapped))
+        self.kept.rebuild(np.vstack([mapped, first, last]), used[alive])
+
+    def purge(self, asks: Asks, counters: Counters) -> int | None:
+        """Forget what ends before all that is asked for, once there is much of it; gives the row it ends before.
+
+        Were it asked for again it would be computed again.
+        """
+        assert self.places is not None
+        if self.kept is None or len(self.kept) < 2 * self._purged:
+            return None
+        row = int(self.places.rows(asks.lo).min())
+        if self.inner.link is None:
+            counters.inner_unused += self.kept.drop_before(row + self.places.shift)
+        else:
+            alive, used = self.places.rows(self.kept.lasts) >= row, self.kept.used()
+            counters.inner_unused += int((~used & ~alive).sum())
+            self.kept.rebuild(self.kept.block[:, alive], used[alive])
+        self.since[:row] = NEVER
+        self._purged = max(len(self.kept), MANY)
+        return row
+
+    # What is asked.
+
+    def asks(self, table: Table, executor: Executor) -> Asks:
+        """The intervals of outer rows, as places."""
+        places = self.attach(executor)
+        if isinstance(self.part, Nested):
+            assert self.part.lower is not None
+            assert self.part.upper is not None
+            lo, hi = executor.limit(self.part.lower, table), executor.limit(self.part.upper, table)
+        else:
+            lo, hi = table[START], table[END]
+        executor.counters.view_lookups += len(table)
+        return places.of_asks(table, lo, hi)
+
+    def anchors(self) -> Ints:
+        """The rows of events that can be the last of a result."""
+        assert self.places is not None
+        if self._anchors is None:
+            stacks = [self.places.store.stack(s).rows for s in self.inner.last]
+            self._anchors = stacks[0] if len(stacks) == 1 else np.unique(np.concatenate(stacks))
+        return self._anchors
+
+    def asked_rows(self, asks: Asks, begins: Ints) -> Iterator[tuple[Requests, Ints]]:
+        """The events that can end a result of each interval, from some place on, and which interval each is for."""
+        assert self.places is not None
+        rows = self.anchors()
+        places = self.places.of_anchors(rows)
+        order = np.argsort(places, kind="stable")
+        seen = self.places.ungrouped(Asks(begins, asks.hi))
+        lo, hi = np.searchsorted(places[order], seen.lo), np.searchsorted(places[order], seen.hi)
+        width, starts = np.maximum(hi - lo, 0), self.places.rows(asks.lo)
+        block = np.cumsum(width) // REQUESTS
+        cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(asks)]
+        for start, end in pairwise(cuts):
+            own = width[start:end]
+            of = np.repeat(np.arange(start, end), own)
+            at = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own) + lo[of]
+            yield Requests(rows[order[at]], starts[of]), of
+
+    # What is computed.
+
+    def compute(self, requests: Requests, executor: Executor) -> None:
+        """Compute the results, keep those that are not known yet, and note that they are."""
+        if not len(requests):
+            return
+        seq = executor.store.seq
+        if self.kept is not None:
+            furthest = requests.furthest
+            self._keep(self.results(self.inner.program, requests, executor), furthest, executor)
+            rows = requests.rows[furthest]
+            self.since[rows] = np.minimum(seq[requests.starts[furthest]], self.since[rows])
+            return
+        from_seq, known = seq[requests.starts], self.since[requests.rows]
+        found = np.full(len(seq), -1, np.int64)
+        for out in self.results(self.inner.nearest, requests, executor):
+            np.maximum.at(found, out[ANCHOR], out.first(self.inner.slots, optional=True))
+        best = found[requests.rows]
+        # With a result found there is no need to look further back, ever.
+        self.nearest[requests.rows] = np.where(best >= 0, seq[best], -1)
+        self.since[requests.rows] = np.where(best >= 0, -1, np.minimum(from_seq, known))
+
+    def results(self, program: Program, requests: Requests, executor: Executor) -> Iterator[Table]:
+        """The results that are requested, with their last event as ANCHOR and the number of the request as ORIGIN."""
+        numbers = np.arange(len(requests))
+        table = Table((START, END, ANCHOR, ORIGIN), np.vstack([requests.starts, requests.rows, requests.rows, numbers]))
+        for out in executor.run(program, table):
+            executor.counters.inner_computed += len(out)
+            yield out
+
+    def _keep(self, found: Iterator[Table], wanted: Bools, executor: Executor) -> None:
+        """Keep the results of the wanted requests that are not kept already."""
+        assert self.kept is not None
+        assert self.places is not None
+        tables = []
+        for out in found:
+            first = executor.store.seq[out.first(self.inner.slots, optional=True)]
+            tables.append(out.where((first < self.since[out[ANCHOR]]) & wanted[out[ORIGIN]]).only(self.inner.slots))
+        if tables:
+            table = joined(tables)
+            first, last = self.places.of_results(table)
+            # What is null equals nothing, and is never asked for.
+            table, first, last = table.where(last >= 0), first[last >= 0], last[last >= 0]
+            shift = self.places.shift
+            self.kept.add(np.where(table.data < 0, -1, table.data + shift), first, last)
+
+    # What is answered.
+
+    def rows(self, place: Ints) -> Ints:
+        """The events of kept results."""
+        assert self.kept is not None
+        assert self.places is not None
+        rows = self.kept.rows[:, place]
+        return np.where(rows < 0, -1, rows - self.places.shift) if self.places.shift else rows
+
+    def extended(self, table: Table, parent: Ints, place: Ints) -> Table:
+        """Outer rows with the results they get."""
+        rows = dict(zip(self.inner.slots, self.rows(place), strict=True))
+        return table.take(parent).with_columns(rows)
+
+    def exists(self, asks: Asks) -> Bools:
+        """For each interval whether there is a result in it, for a view without tuples."""
+        assert self.places is not None
+        anchors = self.anchors()
+        anchors = anchors[self.nearest[anchors] >= 0]
+        first = self.places.store.rows_of(self.nearest[anchors])
+        anchors, first = anchors[first >= 0], first[first >= 0]
+        last = self.places.of_anchors(anchors)
+        first = first + (last - anchors)
+        order = np.argsort(last, kind="stable")
+        if not len(order):
+            return np.zeros(len(asks), np.bool_)
+        return nearest_before(last[order], first[order], asks)
