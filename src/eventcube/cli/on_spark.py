@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time as clock
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 from eventcube.cli.arrow_input import check_parquet, refuse_empty
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
-from eventcube.cli.result_files import write_batches
+from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
 from eventcube.errors import EventCubeError, InputError, OptionError
@@ -76,8 +76,8 @@ class Spark:
             except EventCubeError as error:
                 self.failed = str(self.log) in (error.hint or "")
                 raise
-            except Exception:
-                self.failed = True
+            except Exception as error:
+                self.failed = not isinstance(error, BrokenPipeError)
                 raise
 
         return block()
@@ -140,19 +140,19 @@ class OnSpark:
 
     def write_file(self, path: Path | None, format_: str) -> int:
         """Write all matches to one file, or to standard output."""
-        with self.spark.working("matching"):
-            return write_batches(files.collect_batches(self.matches), self.schema, format_, path)
+        with self.spark.working("matching"), closing(files.collect_batches(self.matches)) as batches:
+            return write_batches(batches, self.schema, format_, path)
 
     def write_folder(self, path: Path, format_: str) -> int:
         """Write all matches into a folder, in parallel."""
-        with self.spark.working("matching"):
-            return files.write_folder(self.matches, str(path.resolve()), format_)
+        with self.spark.working("matching"), new_folder(path.resolve()) as folder:
+            return files.write_folder(self.matches, str(folder), format_)
 
     def write_set_aside(self, path: Path, format_: str) -> None:
         """Write the rows that cannot be used, with the reason."""
         aside = self._aside()
-        with self.spark.working("writing what was set aside"):
-            write_batches(files.collect_batches(aside), arrow_schema(aside), format_, path)
+        with self.spark.working("writing what was set aside"), closing(files.collect_batches(aside)) as batches:
+            write_batches(batches, arrow_schema(aside), format_, path)
 
     def close(self) -> None:
         """Stop Spark."""

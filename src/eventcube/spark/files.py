@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -49,7 +49,7 @@ def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Ta
     return rows, int(seen.get["rows"])
 
 
-def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+def collect_batches(frame: DataFrame) -> Generator[pa.RecordBatch]:
     """All rows at the driver, a batch at a time; computed in parallel and kept on the executors' disks meanwhile."""
     schema = arrow_schema(frame)
     packed = frame.mapInArrow(_pack, "batch binary").persist(StorageLevel.DISK_ONLY)
