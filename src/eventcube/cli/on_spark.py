@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from eventcube.cli.arrow_input import check_parquet, refuse_empty
+from eventcube.cli.arrow_input import check_parquet, refuse_empty, text_columns
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
@@ -106,12 +106,14 @@ class OnSpark:
         configured = dict(_key_value(item) for item in conf)
         refuse_empty(inputs)
         nanoseconds = check_parquet(inputs)
+        with working(f"looking at {inputs.shown}", quiet=quiet):
+            columns = text_columns(inputs)
         self.spark = Spark(master, configured, quiet=quiet)
         self.begun = self.spark.begun
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
                 paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
-                self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, nanoseconds)
+                self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, columns, nanoseconds)
                 self.events = self.read.drop(files.CORRUPT)
                 self.columns = arrow_schema(self.events)
                 self.matches: DataFrame = match(self.events, query, **settings.for_match())
