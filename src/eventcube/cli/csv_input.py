@@ -14,16 +14,11 @@ from eventcube.errors import InputError
 
 # With threads, Arrow does not know the number of a row that is wrong.
 _READ = pa_csv.ReadOptions(use_threads=False, block_size=4 << 20)
-# Tried in this order; what is none of them is text.
-_CANDIDATES: tuple[pa.DataType, ...] = (
-    pa.int64(),
-    pa.float64(),
-    pa.bool_(),
-    pa.date32(),
-    pa.timestamp("us"),
-    pa.timestamp("ns"),
-    pa.timestamp("us", "UTC"),
-    pa.timestamp("ns", "UTC"),
+_LADDERS: tuple[tuple[pa.DataType, ...], ...] = (
+    (pa.int64(), pa.float64()),
+    (pa.bool_(),),
+    (pa.date32(), pa.timestamp("us"), pa.timestamp("ns")),
+    (pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
 )
 MOMENT = r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?"
 ZONE = r"(Z|[+-]\d\d:\d\d)"
@@ -91,21 +86,28 @@ def _difference(file: str, header: list[str], first: str, names: list[str]) -> s
 
 
 class _Guess:
-    """What a column can be, after the values looked at so far."""
+    """What a column can be, after the values looked at so far.
+
+    `types` are the narrowest and those that hold all its values as well; None before the first value, and empty if
+    only text is left.
+    """
 
     def __init__(self) -> None:
-        self.candidates = list(_CANDIDATES)
-        self.seen = False
+        self.types: tuple[pa.DataType, ...] | None = None
 
     @property
     def type(self) -> pa.DataType:
-        return self.candidates[0] if self.seen and self.candidates else pa.string()
+        return self.types[0] if self.types else pa.string()
 
     def look_at(self, text: pa.Array) -> None:
-        if text.null_count == len(text):
-            return
-        self.seen = True
-        self.candidates = [type_ for type_ in self.candidates if _fits(text, type_)]
+        if text.null_count < len(text):
+            ladders = _LADDERS if self.types is None else (self.types,)
+            self.types = next((left for ladder in ladders if (left := _fitting(text, ladder))), ())
+
+
+def _fitting(text: pa.Array, ladder: tuple[pa.DataType, ...]) -> tuple[pa.DataType, ...]:
+    """The ladder from the first type on that all values fit."""
+    return next((ladder[i:] for i, type_ in enumerate(ladder) if _fits(text, type_)), ())
 
 
 def _fits(text: pa.Array, type_: pa.DataType) -> bool:
