@@ -33,6 +33,10 @@ class InProcess:
         self.schema = self.runtime.schema
         warn_unbounded(query)
 
+    def sample(self, columns: list[str], most: int) -> pa.Table:
+        """Some of the events, with these columns only."""
+        return self.events.select(columns).slice(0, most)
+
     def survey(self) -> Survey:
         """What the input holds."""
         aside = pc.value_counts(self._aside()[REASON]).to_pylist()

@@ -28,7 +28,7 @@ from eventcube.match import match, set_aside
 from eventcube.runtime.ingest import REASON
 from eventcube.schema import Kind, kind_of
 from eventcube.spark import files, survey
-from eventcube.spark.columns import arrow_schema
+from eventcube.spark.columns import arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
 from eventcube.spark.session import start_session
 from eventcube.spark.tasks import running_tasks
@@ -121,6 +121,11 @@ class OnSpark:
         except BaseException:
             self.close()
             raise
+
+    def sample(self, columns: list[str], most: int) -> pa.Table:
+        """Some of the events, with these columns only."""
+        with self.spark.working("looking at some events"):
+            return self.events.select(*map(quoted, columns)).limit(most).toArrow()
 
     def survey(self) -> Survey:
         """What the input holds."""

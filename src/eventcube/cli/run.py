@@ -9,16 +9,15 @@ from typing import Protocol
 import click
 import pyarrow as pa
 
-from eventcube.cli.in_process import InProcess
 from eventcube.cli.inputs import FORMATS, find_inputs, format_by_name
+from eventcube.cli.notes import note_time_unit, note_untyped
 from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_losses, refuse_unknown_ending, result_format
 from eventcube.cli.query import read_query
 from eventcube.cli.result_files import remove
 from eventcube.cli.screen import show_matches
 from eventcube.cli.settings import event_options, make_settings
 from eventcube.cli.summary import Summary
-from eventcube.cli.survey import Survey, check_survey, note_untyped
-from eventcube.schema import Kind, kind_of
+from eventcube.cli.survey import Survey, check_survey
 
 SHOWN_MATCHES = 20
 
@@ -28,6 +27,9 @@ class Runner(Protocol):
 
     columns: pa.Schema
     schema: pa.Schema
+
+    def sample(self, columns: list[str], most: int) -> pa.Table:
+        """Some of the events, with these columns only."""
 
     def survey(self) -> Survey:
         """What the input holds."""
@@ -119,6 +121,8 @@ def run(
         refuse_existing(path, overwrite)
     runner: Runner
     if no_spark:
+        from eventcube.cli.in_process import InProcess
+
         runner = InProcess(found, parsed, settings, quiet=quiet or as_json)
     else:
         from eventcube.cli.on_spark import OnSpark
@@ -126,7 +130,8 @@ def run(
         runner = OnSpark(found, parsed, settings, master, conf, quiet=quiet or as_json)
         begun = runner.begun
     try:
-        note_untyped(parsed, type_, [f.name for f in runner.columns if kind_of(f.type) is Kind.TEXT])
+        note_untyped(parsed, settings, runner.columns, runner.sample)
+        note_time_unit(settings, runner.columns, runner.sample)
         survey = runner.survey()
         check_survey(survey, parsed, found.shown, settings.concepts, allow_missing_types)
         matches = _answer(runner, out, format_)
