@@ -32,7 +32,8 @@ def start_session(
 ) -> SparkSession:
     """A session on `master` (the running one, if there is one), with the given settings over eventcube's own."""
     # Spark says each failed query a second time, as JSON; what went wrong is in the exception already.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
     local = master.startswith("local")
     if local:
         ensure_java()
