@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -173,3 +174,20 @@ def test_a_ragged_row_is_refused(row: str, call: Call, tmp_path: Path) -> None:
         result = call("run", AGAIN, "events.csv", "--type", "kind", *more)
         assert result.exit_code == 2
         assert "events.csv as CSV: CSV parse error: Row #7: Expected 4 columns" in result.stderr
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_one(batches: Iterator[pa.RecordBatch], *_: object) -> int:
+        next(batches)
+        raise BrokenPipeError
+
+    monkeypatch.setattr("eventcube.cli.on_spark.write_batches", read_one)
+    result = call("run", PAIRS, "events.csv", "--type", "kind", "--format", "csv")
+    assert (result.exit_code, result.stdout, result.stderr) == (141, "", "")
+
+
+def test_columns_that_differ_only_in_case_are_told(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("ts,x,X\n1,2,3\n")
+    result = call("run", "PATTERN a WHERE a.x = 2 WITHIN 1 s", "e.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error[EC301]: Spark takes 'x' and another column")

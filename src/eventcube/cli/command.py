@@ -62,8 +62,9 @@ class Commands(click.Group):
 def _forget_output() -> None:
     """Throw away what standard output could not take, so that leaving does not try once more."""
     with contextlib.suppress(OSError, ValueError):
+        output = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, output)
         os.close(nowhere)
 
 
