@@ -58,7 +58,8 @@ class _Package(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
+        # Not `__name__`: where the package is shipped to, this file has another one.
+        found = getattr(import_module(f"{__package__}.{_MODULES.get(name, 'errors')}"), name)
         setattr(self, name, found)
         return found
 
