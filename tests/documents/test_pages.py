@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.documents.pages import PAGES, ROOT
+from eventcube.concepts.concepts import Concepts
+from tests.documents.pages import PAGES, ROOT, blocks
 
 PACKAGE = ROOT / "src" / "eventcube"
 
@@ -42,3 +44,16 @@ def test_the_commands_that_documents_show_exist() -> None:
     for page in PAGES:
         for name in re.findall(r"(?:`|\$ |\n\n?```\n)eventcube (\w[\w-]*)", page.read_text("utf-8")):
             assert name in main.commands, f"{page.name}: eventcube {name}"
+
+
+def test_every_error_code_is_listed_once() -> None:
+    listed = re.findall(r"^\| (EC\d{3}) \| \S", (ROOT / "docs" / "errors.md").read_text("utf-8"), re.MULTILINE)
+    used = {code for file in PACKAGE.rglob("*.py") for code in re.findall(r"\bEC[1-9]\d\d\b", file.read_text("utf-8"))}
+    assert listed == sorted(used)
+
+
+def test_the_hierarchy_of_types_that_is_shown_can_be_read() -> None:
+    (shown,) = (block for block in blocks(ROOT / "docs" / "language.md") if block.language == "yaml")
+    concepts = Concepts(yaml.safe_load(shown.text))
+    assert concepts.closure("Phone") == {"Phone", "Nokia", "Smartphone", "Pixel", "Galaxy"}
+    assert concepts.closure("Shop") == {"Shop", "Online", "Amazon", "Street", "Corner shop"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -144,3 +145,49 @@ def test_the_demo_finds_what_was_planted(call: Call, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "Every planted violation was found, and nothing else." in result.stdout
     assert pq.read_table(tmp_path / "demo" / "matches").num_rows == 100
+
+
+TEXT = """\
+ts,zoned,day,n,x,yes,kind
+2026-01-01 09:00:00,2026-01-01T09:00:00Z,2026-01-01,1,1.5,true,"say ""hi"", you"
+2026-01-01 09:00:01.25,2026-01-01T09:00:01+02:00,2026-01-02,,NaN,FALSE,A
+"""
+
+
+def test_text_is_read_as_without_spark(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text(TEXT)
+    lines = ['{"kind":"A","n":1,"ts":"2026-01-01T09:00:00","z":"2026-01-01T09:00:00Z"}', '{"kind":"B","x":1.5}']
+    (tmp_path / "e.jsonl").write_text("\n".join(lines))
+    for source in ("e.csv", "e.jsonl"):
+        arguments = ("run", "PATTERN a WITHIN 1 hour", source, "--overwrite", "--quiet", "--out")
+        assert call(*arguments, "there.parquet").exit_code == 0
+        assert call(*arguments, "here.parquet", "--no-spark").exit_code == 0
+        there, here = (pq.read_table(tmp_path / f"{name}.parquet").sort_by("start") for name in ("there", "here"))
+        assert there.schema.equals(here.schema)
+        assert str(there.to_pylist()) == str(here.to_pylist())
+
+
+@pytest.mark.parametrize("row", ["2026-01-01 09:00:50,Login", "2026-01-01 09:00:50,Login,ann,1,2"])
+def test_a_ragged_row_is_refused(row: str, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text(EVENTS + row + "\n")
+    for more in ((), ("--no-spark",)):
+        result = call("run", AGAIN, "events.csv", "--type", "kind", *more)
+        assert result.exit_code == 2
+        assert "events.csv as CSV: CSV parse error: Row #7: Expected 4 columns" in result.stderr
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_one(batches: Iterator[pa.RecordBatch], *_: object) -> int:
+        next(batches)
+        raise BrokenPipeError
+
+    monkeypatch.setattr("eventcube.cli.on_spark.write_batches", read_one)
+    result = call("run", PAIRS, "events.csv", "--type", "kind", "--format", "csv")
+    assert (result.exit_code, result.stdout, result.stderr) == (141, "", "")
+
+
+def test_columns_that_differ_only_in_case_are_told(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("ts,x,X\n1,2,3\n")
+    result = call("run", "PATTERN a WHERE a.x = 2 WITHIN 1 s", "e.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error[EC301]: Spark takes 'x' and another column")

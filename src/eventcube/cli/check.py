@@ -10,6 +10,7 @@ from eventcube.cli.query import read_query
 from eventcube.cli.settings import event_options, make_settings
 from eventcube.errors import OptionError
 from eventcube.language.printer import print_query
+from eventcube.language.syntax import Component
 from eventcube.options import options
 from eventcube.plan.bind import bind
 
@@ -51,6 +52,9 @@ def check(
         settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit).for_match()
         hierarchy = settings.pop("concepts")
         bind(parsed, options(**settings).schema(found), hierarchy)
+    if parsed.within is None and not isinstance(parsed.pattern, Component):
+        click.echo("warning: the query has no WITHIN: it can be slow, and find very much", err=True)
+        click.echo("hint: add, say, WITHIN 10 minutes", err=True)
     click.echo(print_query(parsed))
     click.echo(
         "ok" if schema or columns else "ok (syntax only; --schema or --columns checks that it fits the events)",

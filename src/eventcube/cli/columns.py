@@ -45,10 +45,10 @@ def parse_columns(text: str) -> pa.Schema:
 
 
 def input_columns(inputs: Inputs) -> pa.Schema:
-    """The columns of files, found without Spark: from Parquet's footer, or from the first rows of text."""
-    from eventcube.cli.arrow_input import open_dataset
+    """The columns of files, found without Spark: from Parquet's footer, or from all the values of text."""
+    from eventcube.cli.arrow_input import input_schema
 
-    return open_dataset(inputs).schema
+    return input_schema(inputs)
 
 
 def mentioned_columns(query: Query, time: str, type_: str | None) -> pa.Schema:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import warnings
 from typing import Any, NoReturn, TextIO
@@ -16,11 +18,21 @@ from eventcube.cli.explain import explain
 from eventcube.cli.run import run
 from eventcube.errors import EventCubeError, EventCubeWarning
 
-MISTAKE, INTERRUPTED = 2, 130
+MISTAKE, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 
 class Commands(click.Group):
     """A group whose errors are told in one message: exit code 2 for a user's mistake, 130 for Ctrl-C."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a subcommand; a reader that went away, as `head` does, ends it quietly."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _forget_output()
+            return PIPE_CLOSED
+        return result
 
     def main(self, *args: Any, **settings: Any) -> NoReturn:
         """Run a subcommand and leave with its exit code."""
@@ -36,10 +48,24 @@ class Commands(click.Group):
             except click.ClickException as error:
                 error.show()
                 code = MISTAKE
+            except OSError as error:
+                _forget_output()
+                place = f"{error.filename}: " if error.filename else ""
+                click.echo(f"error[EC426]: {place}{error.strerror or error}", err=True)
+                code = MISTAKE
             except (click.Abort, KeyboardInterrupt):
                 click.echo("interrupted", err=True)
                 code = INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _forget_output() -> None:
+    """Throw away what standard output could not take, so that leaving does not try once more."""
+    with contextlib.suppress(OSError, ValueError):
+        output = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, output)
+        os.close(nowhere)
 
 
 def _show_warning(
@@ -67,7 +93,7 @@ def main() -> None:
       eventcube run --help              ask a query of your own events
 
     Exit codes: 0 done, 1 the demo did not find what was planted, 2 a mistake in what was asked (the message says
-    which), 130 interrupted.
+    which), 130 interrupted, 141 the reader of the output went away.
     """
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
 from rich.table import Table
 
+from eventcube.cli.screen import Screen
 from eventcube.errors import OptionError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _report(day: Day, found: list[Round]) -> bool:
         table.add_row(kind, f"{expected[kind]:,}", f"[{style}]{counted[kind]:,}[/]")
     table.add_section()
     table.add_row("all", f"{len(planted):,}", f"{len(found):,}")
-    Console().print(table)
+    Screen().print(table)
     agree = Counter(found) == Counter(planted.keys())
     if agree:
         click.secho("Every planted violation was found, and nothing else.", fg="green")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from eventcube.cli.arrow_input import read_events
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
-from eventcube.cli.result_files import write_batches
+from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
 from eventcube.language.syntax import Query
@@ -32,6 +32,10 @@ class InProcess:
         self.runtime = Runtime(query, schema=self.events.schema, **settings.for_match())
         self.schema = self.runtime.schema
         warn_unbounded(query)
+
+    def sample(self, columns: list[str], most: int) -> pa.Table:
+        """Some of the events, with these columns only."""
+        return self.events.select(columns).slice(0, most)
 
     def survey(self) -> Survey:
         """What the input holds."""
@@ -65,7 +69,8 @@ class InProcess:
 
     def write_folder(self, path: Path, format_: str) -> int:
         """Write all matches into a folder."""
-        return self.write_file(path / f"part-00000.{format_}", format_)
+        with new_folder(path) as folder:
+            return self.write_file(folder / f"part-00000.{format_}", format_)
 
     def write_set_aside(self, path: Path, format_: str) -> None:
         """Write the rows that cannot be used, with the reason."""

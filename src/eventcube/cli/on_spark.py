@@ -10,16 +10,16 @@ import tempfile
 import threading
 import time as clock
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from eventcube.cli.arrow_input import check_parquet, refuse_empty
+from eventcube.cli.arrow_input import check_parquet, refuse_empty, text_columns
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
-from eventcube.cli.result_files import write_batches
+from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
 from eventcube.errors import EventCubeError, InputError, OptionError
@@ -28,7 +28,7 @@ from eventcube.match import match, set_aside
 from eventcube.runtime.ingest import REASON
 from eventcube.schema import Kind, kind_of
 from eventcube.spark import files, survey
-from eventcube.spark.columns import arrow_schema
+from eventcube.spark.columns import arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
 from eventcube.spark.session import start_session
 from eventcube.spark.tasks import running_tasks
@@ -76,8 +76,8 @@ class Spark:
             except EventCubeError as error:
                 self.failed = str(self.log) in (error.hint or "")
                 raise
-            except Exception:
-                self.failed = True
+            except Exception as error:
+                self.failed = not isinstance(error, BrokenPipeError)
                 raise
 
         return block()
@@ -106,12 +106,14 @@ class OnSpark:
         configured = dict(_key_value(item) for item in conf)
         refuse_empty(inputs)
         nanoseconds = check_parquet(inputs)
+        with working(f"looking at {inputs.shown}", quiet=quiet):
+            columns = text_columns(inputs)
         self.spark = Spark(master, configured, quiet=quiet)
         self.begun = self.spark.begun
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
                 paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
-                self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, nanoseconds)
+                self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, columns, nanoseconds)
                 self.events = self.read.drop(files.CORRUPT)
                 self.columns = arrow_schema(self.events)
                 self.matches: DataFrame = match(self.events, query, **settings.for_match())
@@ -119,6 +121,11 @@ class OnSpark:
         except BaseException:
             self.close()
             raise
+
+    def sample(self, columns: list[str], most: int) -> pa.Table:
+        """Some of the events, with these columns only."""
+        with self.spark.working("looking at some events"):
+            return self.events.select(*map(quoted, columns)).limit(most).toArrow()
 
     def survey(self) -> Survey:
         """What the input holds."""
@@ -140,19 +147,19 @@ class OnSpark:
 
     def write_file(self, path: Path | None, format_: str) -> int:
         """Write all matches to one file, or to standard output."""
-        with self.spark.working("matching"):
-            return write_batches(files.collect_batches(self.matches), self.schema, format_, path)
+        with self.spark.working("matching"), closing(files.collect_batches(self.matches)) as batches:
+            return write_batches(batches, self.schema, format_, path)
 
     def write_folder(self, path: Path, format_: str) -> int:
         """Write all matches into a folder, in parallel."""
-        with self.spark.working("matching"):
-            return files.write_folder(self.matches, str(path.resolve()), format_)
+        with self.spark.working("matching"), new_folder(path.resolve()) as folder:
+            return files.write_folder(self.matches, str(folder), format_)
 
     def write_set_aside(self, path: Path, format_: str) -> None:
         """Write the rows that cannot be used, with the reason."""
         aside = self._aside()
-        with self.spark.working("writing what was set aside"):
-            write_batches(files.collect_batches(aside), arrow_schema(aside), format_, path)
+        with self.spark.working("writing what was set aside"), closing(files.collect_batches(aside)) as batches:
+            write_batches(batches, arrow_schema(aside), format_, path)
 
     def close(self) -> None:
         """Stop Spark."""

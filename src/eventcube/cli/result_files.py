@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -17,17 +18,57 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from eventcube.errors import OptionError
+
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format_: str, path: Path | None) -> int:
     """Write all batches to the file, or to standard output, and give the number of rows.
 
     A file appears only when it is whole; what was there before is replaced.
     """
-    with _sink(path) as sink:
+    with writable(path), _sink(path) as sink:
         rows = 0
         for batch in _written(batches, schema, format_, sink):
             rows += batch.num_rows
         return rows
+
+
+@contextmanager
+def writable(path: Path | None) -> Iterator[None]:
+    """Tell in one message what could not be written, and why; a reader that went away is no mistake."""
+    try:
+        yield
+    except ConnectionError:
+        raise
+    except OSError as error:
+        where = path or "standard output"
+        raise OptionError(
+            f"cannot write to {where}: {error.strerror or error}", code="EC425", hint="choose another place: --out PATH"
+        ) from None
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to write to, which takes its place, and that of a folder there before, only when it is whole."""
+    with writable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
+        try:
+            yield temporary
+            temporary.chmod(0o755)
+            remove(path)
+            temporary.replace(path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -45,6 +86,8 @@ def _sink(path: Path | None) -> Iterator[BinaryIO]:
             temporary.unlink()
             raise
     temporary.chmod(0o644)
+    if path.is_dir():
+        shutil.rmtree(path)
     temporary.replace(path)
 
 

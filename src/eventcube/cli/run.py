@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time as clock
 from pathlib import Path
 from typing import Protocol
@@ -10,15 +9,15 @@ from typing import Protocol
 import click
 import pyarrow as pa
 
-from eventcube.cli.in_process import InProcess
-from eventcube.cli.inputs import FORMATS, Inputs, find_inputs, format_by_name
+from eventcube.cli.inputs import FORMATS, find_inputs, format_by_name
+from eventcube.cli.notes import note_time_unit, note_untyped
+from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_losses, refuse_unknown_ending, result_format
 from eventcube.cli.query import read_query
+from eventcube.cli.result_files import remove
 from eventcube.cli.screen import show_matches
 from eventcube.cli.settings import event_options, make_settings
 from eventcube.cli.summary import Summary
-from eventcube.cli.survey import Survey, check_survey, note_untyped
-from eventcube.errors import OptionError
-from eventcube.schema import Kind, kind_of
+from eventcube.cli.survey import Survey, check_survey
 
 SHOWN_MATCHES = 20
 
@@ -28,6 +27,9 @@ class Runner(Protocol):
 
     columns: pa.Schema
     schema: pa.Schema
+
+    def sample(self, columns: list[str], most: int) -> pa.Table:
+        """Some of the events, with these columns only."""
 
     def survey(self) -> Survey:
         """What the input holds."""
@@ -51,7 +53,7 @@ class Runner(Protocol):
 @click.command(short_help="Ask a query of Parquet, CSV or JSON files.")
 @click.argument("query")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("--out", type=click.Path(), help="Where matches go: a file (.parquet, .csv, .jsonl), or else a folder.")
+@click.option("--out", type=click.Path(), help="Where matches go: a file (.parquet, .csv, .jsonl), or a folder.")
 @click.option(
     "--format",
     "format_",
@@ -103,21 +105,24 @@ def run(
       eventcube run 'PATTERN SEQ(Login a, !Logout b, Login c) WHERE a.user = c.user WITHIN 1 hour' \\
           events.csv --type kind --out matches.parquet
 
-    An --out that ends in .parquet, .csv or .jsonl is one file; any other is a folder, written in parallel: best for
-    many matches. In CSV an event r becomes columns r.ts, r.id, …, and a length of time seconds. --format csv or jsonl
-    without --out goes to standard output. Rows without a time or a type are set aside and counted. An input without
-    any event, or a type that no event has, is a mistake (exit code 2).
+    An --out that ends in .parquet, .csv or .jsonl is one file; a name without an ending, or with / at its end, is a
+    folder, written in parallel: best for many matches. In CSV an event r becomes columns r.ts, r.id, …, and a length
+    of time seconds. --format csv or jsonl without --out goes to standard output. Rows without a time or a type are set
+    aside and counted. An input without any event, or a type that no event has, is a mistake (exit code 2).
     """
     begun = clock.monotonic()
     parsed = read_query(query)
     settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy, limit)
-    format_ = _result_format(out, format_, as_json)
+    format_ = result_format(out, format_, as_json)
+    refuse_unknown_ending(set_aside, "--set-aside")
     found = find_inputs(inputs, input_format)
     refuse_losses(found, out, set_aside)
     for path in (out, set_aside):
         refuse_existing(path, overwrite)
     runner: Runner
     if no_spark:
+        from eventcube.cli.in_process import InProcess
+
         runner = InProcess(found, parsed, settings, quiet=quiet or as_json)
     else:
         from eventcube.cli.on_spark import OnSpark
@@ -125,15 +130,19 @@ def run(
         runner = OnSpark(found, parsed, settings, master, conf, quiet=quiet or as_json)
         begun = runner.begun
     try:
-        note_untyped(parsed, type_, [f.name for f in runner.columns if kind_of(f.type) is Kind.TEXT])
+        note_untyped(parsed, settings, runner.columns, runner.sample)
+        note_time_unit(settings, runner.columns, runner.sample)
         survey = runner.survey()
         check_survey(survey, parsed, found.shown, settings.concepts, allow_missing_types)
         matches = _answer(runner, out, format_)
-        if set_aside and sum(survey.set_aside.values()):
-            runner.write_set_aside(clear(Path(set_aside)), format_by_name(set_aside) or "parquet")
+        aside = sum(survey.set_aside.values())
+        if set_aside and aside:
+            runner.write_set_aside(Path(set_aside), format_by_name(set_aside) or "parquet")
+        elif set_aside:
+            # What an earlier run set aside is not what this one did.
+            remove(Path(set_aside))
     finally:
         runner.close()
-    aside = sum(survey.set_aside.values())
     summary = Summary(
         survey.events,
         aside,
@@ -155,56 +164,6 @@ def _answer(runner: Runner, out: str | None, format_: str) -> int:
         matches, total = runner.first(SHOWN_MATCHES)
         show_matches(matches, total)
         return total
-    if out is None or format_by_name(out):
-        return runner.write_file(clear(Path(out)) if out else None, format_)
-    return runner.write_folder(clear(Path(out)), format_)
-
-
-def _result_format(out: str | None, format_: str | None, as_json: bool) -> str:
     if out is None:
-        if as_json:
-            raise OptionError(
-                "--json prints the summary, so matches need --out", code="EC420", hint="--out matches.parquet"
-            )
-        if format_ == "parquet":
-            raise OptionError("Parquet cannot go to the screen", code="EC420", hint="say where: --out matches.parquet")
-        return format_ or "screen"
-    if format_ == "screen":
-        raise OptionError("matches go to --out or to the screen, not both", code="EC420", hint="leave out one of them")
-    return format_ or format_by_name(out) or "parquet"
-
-
-def refuse_losses(inputs: Inputs, out: str | None, set_aside: str | None) -> None:
-    """Refuse an output that is, holds or lies in the input, or that is two outputs at once."""
-    named = {"--out": out, "--set-aside": set_aside}
-    outputs = {option: Path(path).resolve() for option, path in named.items() if path is not None}
-    sources = [Path(path).resolve() for path in (*inputs.paths, *inputs.files) if "://" not in path]
-    for option, path in outputs.items():
-        for source in sources:
-            if path == source or path in source.parents or source in path.parents:
-                raise OptionError(f"{option} {named[option]} would write over the input", code="EC422")
-    if len(set(outputs.values())) < len(outputs):
-        raise OptionError("--out and --set-aside are the same", code="EC422")
-
-
-def refuse_existing(path: str | None, overwrite: bool) -> None:
-    """Refuse to replace what is there unless that is asked for, and a folder that holds anything but results."""
-    if path is None or not Path(path).exists():
-        return
-    if not overwrite:
-        raise OptionError(f"{path} exists", code="EC421", hint="--overwrite replaces it")
-    inside = Path(path).iterdir() if Path(path).is_dir() else ()
-    other = sorted(f.name for f in inside if not f.name.startswith((".", "_", "part-")))
-    if other:
-        raise OptionError(
-            f"{path} holds more than results ({other[0]}), and is not replaced", code="EC421", hint="remove it by hand"
-        )
-
-
-def clear(path: Path) -> Path:
-    """Remove what is there, now that something takes its place; a file is replaced when the new one is whole."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    elif path.exists() and not format_by_name(path.name):
-        path.unlink()
-    return path
+        return runner.write_file(None, format_)
+    return runner.write_file(Path(out), format_) if is_file_name(out) else runner.write_folder(Path(out), format_)

@@ -15,9 +15,16 @@ from rich.text import Text
 WIDE = 160
 
 
+class Screen(Console):
+    """A console that leaves a reader that went away to the command, as every other output does."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def show_matches(matches: pa.Table, total: int) -> None:
     """The first matches, an event in each cell with one attribute a line, and how many there are in all."""
-    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
+    console = Screen() if sys.stdout.isatty() else Screen(width=WIDE)
     if not matches.num_rows:
         console.print("no matches")
         return

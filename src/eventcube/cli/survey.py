@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-import click
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import BindError, Diagnostic, InputError, did_you_mean
@@ -67,16 +65,6 @@ def _missing(component: Component, known: Iterable[str], text: str) -> Diagnosti
         span,
         f"{hint}; --allow-missing-types runs the query all the same",
     )
-
-
-def note_untyped(query: Query, type_: str | None, text_columns: Sequence[str]) -> None:
-    """Remind of --type where the query names types but no column holds them."""
-    named = [c for c in components(query.pattern) if c.var is not None and c.var != c.type]
-    if type_ is None and named:
-        some = f" (perhaps --type {text_columns[0]})" if text_columns else ""
-        click.echo(
-            f"note: no type column is named{some}, so every event can be a {named[0].type}; see --type", err=True
-        )
 
 
 def first(names: Iterable[str | None], most: int = 1000) -> tuple[str, ...]:

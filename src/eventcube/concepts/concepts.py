@@ -38,9 +38,11 @@ class Concepts:
     def from_yaml(cls, path: str | Path) -> Concepts:
         """Read `Concept: [type, …]` or nested mappings from a YAML file."""
         try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}", code="EC314") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is not text in UTF-8", code="EC311", hint="is it really YAML?") from None
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""

@@ -11,7 +11,7 @@ from eventcube.errors import Span, did_you_mean
 from eventcube.language import syntax as s
 from eventcube.language.build_expressions import ExpressionBuilder, place
 from eventcube.language.literals import EVENT_UNITS, UnreadableError, read_number
-from eventcube.language.unplaced import Expression, Measure, Name, Parenthesised, without_parentheses
+from eventcube.language.unplaced import Expression, Joined, Measure, Name, Parenthesised, without_parentheses
 
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
@@ -167,6 +167,12 @@ class ClauseBuilder(ExpressionBuilder):
             case s.Literal(int() | float() as number) if not isinstance(number, bool):
                 hint = f"write {number} events, or {number} seconds"
                 self.complain("EC110", "the window has no unit", span, hint)
+                length = 1
+            case Joined() | s.AnyOf():
+                # What is wrong with its parts as conditions does not matter: here should be none.
+                self.problems.clear()
+                hint = "a window is one length, such as 1 hour 30 min or 500 events; conditions go after WHERE"
+                self.complain("EC110", "WITHIN takes no AND or OR", span, hint)
                 length = 1
             case _:
                 hint = "write a duration such as 10 minutes or 1 hour 30 min, or a number of events such as 500 events"

@@ -11,18 +11,28 @@ from eventcube.language.printer import column_name
 from eventcube.language.tree import children
 
 MAX_DEPTH = 100
+# How many values one computation may go through: each is a call deep wherever it is bound or computed.
+MAX_TERMS = 300
 
 
 def too_deep(root: object) -> Diagnostic | None:
-    """The complaint that something is nested deeper than MAX_DEPTH, found without recursion."""
-    level: list[object] = [root]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in children(node)]
-        if not level:
-            return None
-    span: Span = getattr(level[0], "span", s.NOWHERE)
-    hint = "long lists of conditions joined by AND, OR or commas do not count as nesting"
-    return Diagnostic("EC123", f"nested more than {MAX_DEPTH} levels deep", span, hint)
+    """The complaint that something is nested deeper than MAX_DEPTH, found without recursion.
+
+    `a + b + c` is as deep as `a + b`, but has more terms.
+    """
+    waiting: list[tuple[object, int, int]] = [(node, 0, 0) for node in children(root)]
+    while waiting:
+        node, depth, terms = waiting.pop()
+        span: Span = getattr(node, "span", s.NOWHERE)
+        if depth > MAX_DEPTH:
+            hint = "long lists of conditions joined by AND, OR or commas do not count as nesting, nor do long sums"
+            return Diagnostic("EC123", f"nested more than {MAX_DEPTH} levels deep", span, hint)
+        if terms > MAX_TERMS:
+            return Diagnostic("EC123", f"more than {MAX_TERMS} terms in one computation", span, "compute it beforehand")
+        for child in children(node):
+            goes_on = isinstance(node, s.Arithmetic) and isinstance(child, s.Arithmetic) and child is node.left
+            waiting.append((child, depth if goes_on else depth + 1, terms + 1))
+    return None
 
 
 def check_names(pattern: s.Pattern, text: str) -> Iterator[Diagnostic]:

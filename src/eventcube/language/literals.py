@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -27,6 +28,7 @@ EVENT_UNITS = ("event", "events")
 
 _SPOKEN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days", "weeks")
 _LARGEST = 2**63 - 1
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -114,9 +116,11 @@ def write_duration(microseconds: int) -> str:
 
 
 def read_timestamp(text: str) -> int:
-    """Microseconds since 1970 UTC of an ISO 8601 moment; one without a zone is in UTC."""
+    """Microseconds since 1970 UTC of a moment, written as in a column of text; one without a zone is in UTC."""
     try:
-        moment = datetime.fromisoformat(text)
+        if not _MOMENT.fullmatch(text.strip()):
+            raise ValueError
+        moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         moment.astimezone(UTC)

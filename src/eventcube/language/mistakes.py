@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lark import Token
 
 from eventcube.errors import Diagnostic, Span, did_you_mean
+from eventcube.language.build_clauses import FUNCTIONS
 from eventcube.language.literals import is_unit
 from eventcube.language.names import CLAUSES, OPERATORS, is_keyword
 
@@ -24,6 +25,8 @@ _EXAMPLES = {
 }
 _VALUE_STARTS = {"INT", "FLOAT", "STRING", "TRUE", "FALSE"}
 _PART_STARTS = {"NAME", "QUOTED", "SEQ", "AND", "OR", "BANG"}
+_LIKE = {"LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR"}
+_EXAMPLE_OF = {"COUNT": "COUNT(*)"}
 _JOINERS = {"COMPARE", "IN", "BETWEEN", "IS"}
 
 
@@ -57,6 +60,8 @@ def explain(stuck: Stuck) -> Diagnostic:
     if stuck.at == len(stuck.tokens):
         return _ends_early(stuck, opened)
     token = stuck.token()
+    if from_sql := _from_sql(stuck):
+        return from_sql
     match stuck.type(-1), token.type:
         case _, "RPAR" if not opened:
             return _diagnostic("EC104", "this ')' closes nothing", token, "take it out, or open it with '(' before")
@@ -155,6 +160,31 @@ def _negation(stuck: Stuck) -> Diagnostic | None:
     if stuck.type(0) in ("COMPARE", "IN", "BETWEEN", "IS") and stuck.type(-4) == "BANG":
         hint = "'!' says that something does not happen; write NOT before a condition"
         return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
+    return None
+
+
+def _from_sql(stuck: Stuck) -> Diagnostic | None:
+    """What SQL has and this language has not, or has elsewhere."""
+    token, before = stuck.token(), stuck.type(-1)
+    words = [stuck.token(i).upper() if stuck.type(i) == "NAME" else "" for i in (-1, 0, 1)]
+    for offset in (-1, 0):
+        if words[offset + 1 : offset + 3] == ["ORDER", "BY"]:
+            hint = "sort the result afterwards; LIMIT n gives the earliest n matches"
+            return _diagnostic("EC105", "there is no ORDER BY", stuck.token(offset), hint)
+    if words[1] in _LIKE:
+        hint = "whole texts are compared with = or IN; find parts of a text beforehand, in a column of its own"
+        return _diagnostic("EC101", f"there is no {words[1]}", token, hint)
+    if stuck.tokens[0].type != "RETURN":
+        return None
+    if token.type == "STAR" and before in ("RETURN", "COMMA"):
+        hint = "leave RETURN out: then every event of the match is returned"
+        return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
+    if token.type == "STAR" and before == "DOT":
+        hint = f"the variable alone is the whole event: RETURN {stuck.token(-2)}"
+        return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
+    if token.type == "LPAR" and words[0] in FUNCTIONS:
+        hint = f"AGG computes over all matches, in place of RETURN: AGG {_EXAMPLE_OF.get(words[0], words[0] + '(a.x)')}"
+        return _diagnostic("EC108", f"{words[0]} belongs after AGG, not after RETURN", stuck.token(-1), hint)
     return None
 
 

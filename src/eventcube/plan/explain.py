@@ -10,11 +10,11 @@ import pyarrow as pa
 from eventcube.concepts.concepts import Concepts
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_qual, print_query, print_value, print_window
-from eventcube.language.syntax import Query
+from eventcube.language.syntax import CountWindow, Query
 from eventcube.options import options
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
-from eventcube.plan.logical import PredicateClass, Region, regions
+from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.physical import (
     Absent,
     Apart,
@@ -54,8 +54,7 @@ def _lines(plan: PhysicalQuery) -> Iterator[str]:
     yield ""
     window = "none: every event can matter to every other" if logical.window is None else print_window(logical.window)
     yield f"window      {window}"
-    key = (*logical.schema.partition_by, *(k for k in logical.key if k not in logical.schema.partition_by))
-    yield f"split by    {', '.join(key) if key else 'nothing (no equality covers all components)'}"
+    yield f"split by    {_split(logical)}"
     yield f"reads       {', '.join(logical.columns) or 'no column beyond time and type'}"
     yield f"reports     {'once the window of a match has closed' if plan.forward else 'at the last event of a match'}"
     yield "predicates"
@@ -66,6 +65,15 @@ def _lines(plan: PhysicalQuery) -> Iterator[str]:
     yield "result"
     for field in result_schema(logical):
         yield f"  {field.name}: {field.type}"
+
+
+def _split(logical: LogicalQuery) -> str:
+    """The columns that the work can be split by: a window that counts events counts those of other keys, too."""
+    own = logical.schema.partition_by
+    if isinstance(logical.window, CountWindow):
+        return ", ".join(own) or "nothing (a window of events is split only by partition_by)"
+    key = (*own, *(k for k in logical.key if k not in own))
+    return ", ".join(key) or "nothing (no equality covers all components)"
 
 
 def _predicates(region: Region, plan: PhysicalQuery) -> Iterator[str]:

@@ -42,6 +42,13 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
     match condition.split(".")[0]:
         case "PATH_NOT_FOUND":
             return InputError(f"no such file or folder: {file}", code="EC320")
+        case "COLUMN_ALREADY_EXISTS" | "AMBIGUOUS_REFERENCE":
+            column = said.partition("`")[2].partition("`")[0]
+            return InputError(
+                f"Spark takes {column!r} and another column, in upper or lower case, for the same",
+                code="EC301",
+                hint="rename one of the two, or say --conf spark.sql.caseSensitive=true",
+            )
         case "FAILED_READ_FILE" | "UNABLE_TO_INFER_SCHEMA" | "MALFORMED_RECORD_IN_PARSING":
             return InputError(f"cannot read {file}: {_first_sentence(said)}", code="EC321", hint=hint)
         case _:

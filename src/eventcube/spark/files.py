@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType
 
 from eventcube.spark.columns import arrow_schema, quoted
 
 CORRUPT = "_corrupt_record"
-_TEXT_TIMES = {
+_WRITE = {
+    "escape": '"',
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-_READ: Mapping[str, Mapping[str, str]] = {
-    "parquet": {},
-    "csv": {"header": "true", "inferSchema": "true"},
-    "jsonl": {"inferTimestamp": "true"},
-}
+# Quotes inside quotes are doubled. A row that does not fit is a mistake, and seen only if all of it is read.
+_CSV = {"header": "true", "escape": '"', "mode": "FAILFAST"}
 
 
-def read_files(session: SparkSession, paths: Sequence[str], format_: str, nanoseconds: Iterable[str] = ()) -> DataFrame:
-    """Events from Parquet, CSV with a header, or JSON lines; types of text are found by looking at all rows.
+def read_files(
+    session: SparkSession,
+    paths: Sequence[str],
+    format_: str,
+    columns: pa.Schema | None = None,
+    nanoseconds: Iterable[str] = (),
+) -> DataFrame:
+    """Events from Parquet, CSV with a header, or JSON lines; types of text are found in all rows unless given.
 
     Spark reads no times in nanoseconds, which pandas writes: the columns named are read as numbers and turned into
     times. A line that is not JSON becomes a row of nulls, with the line itself in `_corrupt_record`.
     """
+    match format_:
+        case "csv" if columns is not None:
+            return session.read.options(**_CSV).schema(from_arrow_schema(columns)).csv(list(paths))
+        case "csv":
+            with _zoneless_times(session):
+                return session.read.options(**_CSV, inferSchema="true", columnPruning="false").csv(list(paths))
+        case "jsonl":
+            with _zoneless_times(session):
+                return session.read.option("inferTimestamp", "true").json(list(paths))
+        case _:
+            return _read_parquet(session, paths, nanoseconds)
+
+
+def _read_parquet(session: SparkSession, paths: Sequence[str], nanoseconds: Iterable[str]) -> DataFrame:
     in_nanoseconds = tuple(nanoseconds)
     if in_nanoseconds:
         session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    reader = session.read.options(**_READ[format_]).format("json" if format_ == "jsonl" else format_)
-    events = reader.load(list(paths))
+    events = session.read.parquet(*paths)
     for name in in_nanoseconds:
-        micros = f.expr(f"timestamp_micros(`{name}` div 1000)")
+        micros = f.expr(f"timestamp_micros({quoted(name)} div 1000)")
         events = events.withColumn(name, micros)
     return events
+
+
+@contextmanager
+def _zoneless_times(session: SparkSession) -> Iterator[None]:
+    """Let Spark find times without a zone, which it would otherwise take to be in the session's."""
+    setting = "spark.sql.timestampType"
+    before = session.conf.get(setting)
+    session.conf.set(setting, "TIMESTAMP_NTZ")
+    try:
+        yield
+    finally:
+        session.conf.set(setting, before or "TIMESTAMP_LTZ")
 
 
 def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Table, int]:
@@ -49,7 +80,7 @@ def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Ta
     return rows, int(seen.get["rows"])
 
 
-def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+def collect_batches(frame: DataFrame) -> Generator[pa.RecordBatch]:
     """All rows at the driver, a batch at a time; computed in parallel and kept on the executors' disks meanwhile."""
     schema = arrow_schema(frame)
     packed = frame.mapInArrow(_pack, "batch binary").persist(StorageLevel.DISK_ONLY)
@@ -78,9 +109,9 @@ def write_folder(frame: DataFrame, path: str, format_: str) -> int:
         case "parquet":
             watched.write.mode("overwrite").parquet(path)
         case "csv":
-            watched.select(*_flat(frame)).write.mode("overwrite").options(header="true", **_TEXT_TIMES).csv(path)
+            watched.select(*_flat(frame)).write.mode("overwrite").options(header="true", **_WRITE).csv(path)
         case _:
-            watched.select(*_plain(frame)).write.mode("overwrite").options(**_TEXT_TIMES).json(path)
+            watched.select(*_plain(frame)).write.mode("overwrite").options(**_WRITE).json(path)
     return int(seen.get["rows"])
 
 

@@ -26,5 +26,8 @@ def test_against_columns_given_as_text(call: Call) -> None:
     assert call("check", QUERY, "--columns", columns, "--type", "kind").exit_code == 0
 
 
-def test_a_batch_may_have_no_window(call: Call) -> None:
-    assert call("check", "PATTERN SEQ(A a, B b)").exit_code == 0
+def test_a_batch_may_have_no_window_but_is_warned(call: Call) -> None:
+    result = call("check", "PATTERN SEQ(A a, B b)")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: the query has no WITHIN")
+    assert "warning" not in call("check", "PATTERN A a").stderr

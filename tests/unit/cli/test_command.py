@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -42,3 +45,24 @@ def test_interrupted() -> None:
 def test_a_wrong_option_is_a_mistake(call: Call) -> None:
     assert call("run", "--frob").exit_code == 2
     assert call("frob").exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["check", "PATTERN A a"]], ids=" ".join)
+def test_help_and_check_load_neither_spark_nor_the_engine(arguments: list[str]) -> None:
+    code = (
+        "import sys, atexit\nfrom eventcube.cli import main\n"
+        "atexit.register(lambda: print(sorted({'pyspark', 'numba', 'pandas'} & set(sys.modules))))\n"
+        f"main({arguments!r})"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_functions_stay_functions_whichever_module_is_loaded() -> None:
+    code = (
+        "import eventcube.match, eventcube.explain, eventcube.wide\nimport eventcube as ec\n"
+        "from eventcube import match\n"
+        "assert all(callable(getattr(ec, name)) for name in ec.__all__) and callable(match)\n"
+        "assert set(ec.__all__) <= set(dir(ec)) and not hasattr(ec, 'frob')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,3 +17,10 @@ def test_over_files(call: Call) -> None:
     result = call("explain", QUERY, "events.csv", "--type", "kind")
     assert result.exit_code == 0
     assert "amount: double" in result.stdout
+
+
+def test_a_window_of_events_is_not_split_by_a_key_that_was_found(call: Call) -> None:
+    query = QUERY.replace("1 hour", "10 events")
+    plan = call("explain", query, "--type", "kind").stdout
+    assert "split by    nothing (a window of events is split only by partition_by)" in plan
+    assert "split by    user" in call("explain", query, "--type", "kind", "--partition-by", "user").stdout

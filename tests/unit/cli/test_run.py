@@ -176,3 +176,32 @@ def test_all_files_of_a_folder_are_one_input(call: Call, folder: Path) -> None:
     (folder / "day" / "_notes.csv").write_text("not, events")
     for named in ("day", "day/?.csv"):
         assert call("run", AGAIN, named, *LOCAL).stderr.startswith("1 match in 5 events")
+
+
+def test_the_type_column_is_guessed_by_what_it_holds(call: Call, folder: Path) -> None:
+    lines = ["user,ts,what", "ann,2026-01-01 09:00:00,Login", "bob,2026-01-01 09:00:01,Logout"]
+    (folder / "e.csv").write_text("\n".join(lines))
+    result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 5 s", "e.csv", "--no-spark")
+    assert "(perhaps --type what)" in result.stderr
+    result = call("run", "PATTERN SEQ(Enter a, Leave b) WITHIN 5 s", "e.csv", "--no-spark")
+    assert "note: no type column is named, so" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "told"),
+    [
+        ([1_767_225_600, 1_767_225_601], "us", "--time-unit s they would lie in 2026"),
+        ([1_767_225_600_000], "us", "--time-unit ms they would lie in 2026"),
+        ([1_767_225_600], "ms", "--time-unit s they would lie in 2026"),
+        ([1_767_225_600], "s", None),
+        ([1, 2, 3], "us", None),
+    ],
+)
+def test_a_wrong_unit_of_time_is_warned_of(
+    times: list[int], unit: str, told: str | None, call: Call, folder: Path
+) -> None:
+    pq.write_table(pa.table({"ts": times}), folder / "e.parquet")
+    result = call("run", "PATTERN a WITHIN 1 s", "e.parquet", "--no-spark", "--time-unit", unit)
+    assert result.exit_code == 0
+    assert ("lie in early 1970" in result.stderr) == (told is not None)
+    assert told is None or told in result.stderr

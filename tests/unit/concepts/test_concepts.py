@@ -75,3 +75,11 @@ def test_a_component_matches_the_concept_and_all_below() -> None:
     for query, expected in (("Stock", [1, 2, 3]), ("Computer", [1, 2]), ("INTC", [1]), ("Bond", [4])):
         found = ec.match(events, f"PATTERN {query} e RETURN e.ts AS t", type="type", concepts=FOREST)
         assert found.column("t").to_pylist() == expected
+
+
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "kinds.yaml"
+    path.write_bytes("Möbel: [Stuhl]".encode("latin-1"))
+    with pytest.raises(InputError, match="is not text in UTF-8") as told:
+        Concepts.from_yaml(path)
+    assert told.value.code == "EC311"

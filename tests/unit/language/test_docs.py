@@ -22,10 +22,3 @@ SHOWN = [
 def test_a_query_in_the_documentation_parses(text: str) -> None:
     query = parse(text)
     assert parse(print_query(query)) == query
-
-
-def test_the_reference_lists_every_code_of_the_parser() -> None:
-    page = (ROOT / "docs" / "language.md").read_text("utf-8")
-    folder = ROOT / "src" / "eventcube" / "language"
-    used = {code for file in folder.glob("*.py") for code in re.findall(r'"(EC1\d\d)"', file.read_text("utf-8"))}
-    assert set(re.findall(r"^\| (EC1\d\d) \|", page, re.MULTILINE)) == used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from eventcube.language.literals import (
@@ -13,6 +14,8 @@ from eventcube.language.literals import (
     write_number,
     write_timestamp,
 )
+from eventcube.runtime.ingest import read_times
+from eventcube.schema import EventSchema
 
 
 @pytest.mark.parametrize("written", ["9" * 19, "1" * 5000, "1e400"])
@@ -62,3 +65,28 @@ def test_a_negative_duration() -> None:
 def test_what_has_no_written_form() -> None:
     with pytest.raises(ValueError, match="nan cannot be written"):
         write_number(float("nan"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2024-01-31", "2024-01-31 12", "2024-01-31T12:00", " 2024-01-31 12:00:00.5 ", "2024-01-31 12:00:00.123456"),
+        *("2024-01-31 12:00Z", "2024-01-31T12:00:00+02:00", "2024-01-31 12:00:00+0200", "2024-01-31 12:00:00-02"),
+        *("20240131", "20240131T120000", "2024-W05-3", "2024-01-31x12:00:00", "2024-01-31 12:00:00,5"),
+        *(
+            "2024-01-31 12:00:00 +02:00",
+            "2024-01-31 1200",
+            "2024-1-5 1:2:3",
+            "2024-01-31Z",
+            "2024-01-31 12:00:00.1234567",
+        ),
+    ],
+)
+def test_a_moment_is_written_as_in_a_column_of_text(text: str) -> None:
+    schema = EventSchema(pa.schema([("ts", pa.string())]), "ts")
+    times, valid = read_times(pa.chunked_array([[text]]), schema)
+    if valid is None or valid[0]:
+        assert read_timestamp(text) == times[0]
+    else:
+        with pytest.raises(UnreadableError, match="is not a moment"):
+            read_timestamp(text)

@@ -229,9 +229,9 @@ def test_the_source_is_named_in_errors_and_errors_survive_pickling() -> None:
 @pytest.mark.parametrize(
     "deep",
     [
-        "PATTERN " + "SEQ(" * 90 + "A" + ")" * 90,
+        "PATTERN " + "SEQ(" * 100 + "A" + ")" * 100,
         "PATTERN A WHERE " + "NOT " * 90 + "A.x",
-        "PATTERN A WHERE A.x = " + "1 + " * 90 + "1",
+        "PATTERN A WHERE A.x = " + "1 + " * 290 + "1",
         "PATTERN A WHERE " + "(" * 300 + "A.x = 1" + ")" * 300,
         "PATTERN A WHERE " + "A.x = 1 AND " * 2000 + "A.x = 1",
     ],
@@ -248,15 +248,22 @@ def test_deep_queries_are_read_and_printed(deep: str) -> None:
         "PATTERN " + "SEQ(" * 4_000 + "A" + ")" * 4_000,
         "PATTERN SEQ(A, !" + "AND(" * 200 + "A" + ")" * 200 + ")",
         "PATTERN A WHERE " + "NOT " * 4_000 + "A.x",
-        "PATTERN A WHERE A.x = " + "1 + " * 4_000 + "1",
+        "PATTERN " + "SEQ(" * 101 + "A" + ")" * 101,
+        "PATTERN A WHERE A.x = " + "(1 + " * 200 + "1" + ")" * 200,
         "PATTERN A WHERE A.x = " + "- " * 4_000 + "A.x",
         "PATTERN A WHERE " + "(A.y OR A.z AND " * 200 + "A.x" + ")" * 200,
     ],
-    ids=["patterns", "negated", "NOT", "sums", "signs", "conditions"],
+    ids=["patterns", "negated", "NOT", "one too many", "sums", "signs", "conditions"],
 )
 def test_queries_too_deep_are_refused_in_words(deep: str) -> None:
     with pytest.raises(QuerySyntaxError, match="nested more than 100 levels deep"):
         parse(deep)
+
+
+def test_a_sum_without_end_is_refused_in_words() -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse("PATTERN A WHERE A.x = " + "1 + " * 4_000 + "1")
+    assert caught.value.message == "more than 300 terms in one computation"
 
 
 def test_depth_costs_little_of_the_callers_stack() -> None:

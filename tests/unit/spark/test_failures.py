@@ -54,3 +54,16 @@ def test_what_breaks_after_an_interrupt_is_the_interrupt() -> None:
 def test_other_errors_pass() -> None:
     with pytest.raises(InputError, match="mine"), plain_failures():
         raise InputError("mine")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[COLUMN_ALREADY_EXISTS] The column `x` already exists. Choose another name. SQLSTATE: 42711",
+        "[AMBIGUOUS_REFERENCE] Reference `x` is ambiguous, could be: [`x`, `x`]. SQLSTATE: 42704",
+    ],
+)
+def test_columns_that_differ_only_in_case(said: str) -> None:
+    error = failure_to_error(AnalysisException(said))
+    assert error.code == "EC301"
+    assert error.message == "Spark takes 'x' and another column, in upper or lower case, for the same"
