@@ -34,10 +34,14 @@ class Kind(Enum):
         return self in (Kind.INTEGER, Kind.FLOAT)
 
 
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type of the values themselves, where they are looked up in a dictionary."""
+    return type_.value_type if pat.is_dictionary(type_) else type_
+
+
 def kind_of(type_: pa.DataType) -> Kind:
     """The kind of a column's values."""
-    if pat.is_dictionary(type_):
-        return kind_of(type_.value_type)
+    type_ = plain_type(type_)
     if pat.is_boolean(type_):
         return Kind.BOOLEAN
     if pat.is_integer(type_) and not pat.is_uint64(type_):
@@ -119,12 +123,11 @@ class EventSchema:
         return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
 
 
-def without_views(columns: pa.Schema) -> pa.Schema:
-    """The columns with views of text as plain text: Arrow cannot pick rows of a view."""
+def plain_layout(columns: pa.Schema) -> pa.Schema:
+    """The columns without views and runs, of which Arrow cannot pick rows."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    if not any(f.type in plain for f in columns):
-        return columns
-    return pa.schema([f.with_type(plain.get(f.type, f.type)) for f in columns])
+    types = [f.type.value_type if pat.is_run_end_encoded(f.type) else f.type for f in columns]
+    return pa.schema([f.with_type(plain.get(t, t)) for f, t in zip(columns, types, strict=True)])
 
 
 def names(value: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -272,3 +272,26 @@ def test_queries_may_come_from_a_generator() -> None:
     events = pa.table({"ts": [1, 2], "type": ["A", "B"]})
     queries = (f"PATTERN SEQ(A a, B b) WITHIN {n} us" for n in (1, 2))
     assert ec.match(events, queries, type="type").column("query").to_pylist() == ["q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(lambda: pd.DataFrame([[1, 2, 3]], columns=["ts", "x", "x"]), id="two columns of one name"),
+        pytest.param(lambda: pd.DataFrame({"ts": [1], "x": pd.arrays.SparseArray([1])}), id="a sparse column"),
+        pytest.param(lambda: pd.DataFrame({"ts": [1], "x": ["\ud800"]}), id="half a character"),
+        pytest.param(lambda: pl.DataFrame({"ts": [1], "x": pl.Series([1], dtype=pl.Int128)}), id="128 bits"),
+    ],
+)
+def test_frames_that_arrow_cannot_hold(frame: Callable[[], Any]) -> None:
+    with pytest.raises(ec.InputError, match="EC307"):
+        ec.match(frame(), "PATTERN SEQ(a, b) WITHIN 1 s")
+
+
+def test_run_end_encoded_columns() -> None:
+    events = pa.table({"ts": [1, 2, 3], "x": pa.RunEndEncodedArray.from_arrays([2, 3], [1, 2])})
+    query = "PATTERN SEQ(a, b) WHERE a.x = b.x WITHIN 1 s RETURN b.x AS x"
+    assert ec.match(events, query).column("x").to_pylist() == [1]
+    runtime = ec.Runtime(query)
+    found = [*runtime.push(events), *runtime.push(events.set_column(0, "ts", [[4, 5, 6]])), *runtime.finish()]
+    assert sum(b.num_rows for b in found) == 7

@@ -11,6 +11,7 @@ import pyarrow as pa
 from eventcube.engine.aggregate import Groups
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
+from eventcube.engine.exact import exactly
 from eventcube.engine.execute import Execution
 from eventcube.engine.expressions import Look, holds, texts_of, valid_mask
 from eventcube.engine.kernels import Array, Bools, Ints, group
@@ -52,6 +53,7 @@ class Engine:
 
     def __init__(self, plan: PhysicalQuery, strategy_name: str = "auto", limit: int | None = None) -> None:
         keep_freed_memory()
+        plan = exactly(plan)
         self.plan, self.logical = plan, plan.logical
         self.counters = Counters()
         self.strategy = strategy(strategy_name)

@@ -12,10 +12,11 @@ from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
 from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.ranks import Ranks, is_long
 from eventcube.engine.types import TypeNames
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
-from eventcube.schema import HALO, EventSchema, Kind, kind_of
+from eventcube.schema import HALO, EventSchema, Kind, kind_of, plain_type
 
 NO_TIME = "the time is null"
 BAD_TIME = "the time cannot be read"
@@ -143,7 +144,10 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
         if kind_of(column.type) is Kind.TEXT:
             keys.append(text_ranks(column))
             continue
-        converted = to_column(column)
+        if is_long(column.type):
+            keys += Ranks([column]).columns
+            continue
+        converted = to_column(_unrounded(column))
         values = converted.values
         if values.dtype == np.float64:
             values = np.where(np.isnan(values), -np.inf, values)
@@ -152,6 +156,14 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
             values = np.where(converted.valid, values, 0)
         keys.append(values)
     return keys
+
+
+def _unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times and lengths of time as the numbers they are held as, which sort as they do."""
+    type_ = plain_type(column.type)
+    if not (pa.types.is_timestamp(type_) or pa.types.is_duration(type_)):
+        return column
+    return column.cast(type_).cast(pa.int64())
 
 
 def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bools | None]:

@@ -20,10 +20,11 @@ from eventcube.options import Options, options
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
 from eventcube.plan.result import result_schema
+from eventcube.runtime.frames import to_arrow
 from eventcube.runtime.ingest import Ingest, check_columns
 from eventcube.runtime.many import check_together, long_form, long_schema
 from eventcube.runtime.snapshot import load, save
-from eventcube.schema import without_views
+from eventcube.schema import plain_layout
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
 
@@ -80,7 +81,7 @@ class Runtime:
 
     def start(self, columns: pa.Schema) -> Ingest:
         """Bind the queries to events with these columns; `push` does so with the first batch."""
-        schema = self.options.schema(without_views(columns))
+        schema = self.options.schema(plain_layout(columns))
         if not self.single:
             check_together(self.queries)
         for name, query in self.queries.items():
@@ -120,10 +121,10 @@ class Runtime:
             return pa.table({})
         return self._ingest.aside_table()
 
-    def push(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take events in; gives the matches that are final now."""
+    def push(self, events: Any) -> Iterator[pa.RecordBatch]:
+        """Take events in (Arrow, pandas or polars); gives the matches that are final now."""
         self._ready()
-        table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+        table = to_arrow(events)
         ingest = self._ingest or self.start(table.schema)
         ingest.take(check_columns(table, ingest.schema.columns))
         return self._run(ingest.latest - ingest.lateness)
