@@ -15,6 +15,8 @@ from eventcube.errors import InputError, did_you_mean
 INTERNAL = "__eventcube_"
 # Where the time line is cut into slices: -1 and 1 mark events borrowed from the slice before or after.
 HALO = INTERNAL + "halo"
+# The column that rows set aside have beside those of the input.
+REASON = "set_aside_reason"
 
 
 class Kind(Enum):
@@ -77,6 +79,10 @@ class EventSchema:
         duplicates = sorted({n for n in self.columns.names if self.columns.names.count(n) > 1})
         if duplicates:
             raise InputError(f"column {duplicates[0]!r} occurs twice", code="EC301", hint="rename one of the two")
+        if REASON in self.columns.names:
+            raise InputError(
+                f"column {REASON!r} is kept for rows that are set aside", code="EC316", hint="drop it, or rename it"
+            )
         for role, name in [
             ("time", self.time),
             *([("type", self.type)] if self.type is not None else []),

@@ -17,12 +17,12 @@ from eventcube.engine.types import TypeNames
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
 from eventcube.schema import HALO, EventSchema, Kind, kind_of, plain_type
+from eventcube.schema import REASON as REASON
 
 NO_TIME = "the time is null"
 BAD_TIME = "the time cannot be read"
 NO_TYPE = "the type is null"
 LATE = "late: older than the watermark"
-REASON = "set_aside_reason"
 _BEGINNING = -(2**62)
 
 

@@ -48,10 +48,6 @@ def test_the_smaller_of_the_query_s_and_the_caller_s(query: int | None, option: 
     assert ec.match(events, text, limit=option).num_rows == expected
 
 
-def test_a_caller_s_limit_does_not_touch_groups() -> None:
-    assert ec.match(pa.table({"ts": range(10)}), "PATTERN a AGG COUNT(*) AS n", limit=1).to_pylist() == [{"n": 10}]
-
-
 @pytest.mark.parametrize(
     "query",
     [
