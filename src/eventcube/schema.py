@@ -114,8 +114,13 @@ class EventSchema:
                 )
 
     def kind(self, name: str) -> Kind:
-        """The kind of a column."""
-        return kind_of(self.columns.field(name).type)
+        """The kind of a column; the time is a time also where it is written as text."""
+        return Kind.TIME if name == self.time and self.time_is_text else kind_of(self.columns.field(name).type)
+
+    @property
+    def time_is_text(self) -> bool:
+        """Whether times have to be read from text."""
+        return kind_of(self.columns.field(self.time).type) is Kind.TEXT
 
     @property
     def visible(self) -> pa.Schema:

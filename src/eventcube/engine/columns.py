@@ -15,6 +15,9 @@ from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.ranks import RANKED, Ranks, as_decimal
 from eventcube.schema import Kind, kind_of, plain_type
 
+# So many rows are read one by one where some of them cannot be.
+_FEW = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -32,7 +35,8 @@ class Column:
 class Texts:
     """The text that a set of predicates looks at: the columns, the constants, and whether `<` is asked of it.
 
-    `numbers` and `number_constants` are those that are compared by their places in order.
+    `numbers` and `number_constants` are those that are compared by their places in order; `time` is the time column
+    if that is text.
     """
 
     columns: tuple[str, ...] = ()
@@ -40,6 +44,7 @@ class Texts:
     ordered: bool = False
     numbers: tuple[str, ...] = ()
     number_constants: tuple[str, ...] = ()
+    time: str | None = None
 
 
 class Columns:
@@ -59,7 +64,8 @@ class Columns:
             elif name.startswith(RANKED):
                 self._rank()
             else:
-                self._found[name] = self._ordered(to_column(self.table.column(name)))
+                own = self.table.column(name)
+                self._found[name] = self._ordered(to_column(parse_times(own) if name == self._texts.time else own))
         return self._found[name]
 
     def code(self, text: str) -> int:
@@ -158,6 +164,39 @@ def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
     bound = (2**62) // factor
     inside = pc.and_(pc.less(raw, bound), pc.greater(raw, -bound))
     return pc.multiply(pc.if_else(inside, raw, None), factor)
+
+
+def parse_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """ISO text as microseconds, null where it is something else."""
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pa.chunked_array(_parsed(text), pa.int64())
+
+
+def _parsed(text: pa.ChunkedArray) -> list[pa.Array]:
+    try:
+        return list(to_microseconds(text.cast(pa.timestamp("us", "UTC" if _zoned(text) else None))).chunks)
+    except pa.ArrowInvalid:
+        # Slow, but only where something is wrong: which rows are they?
+        if len(text) <= _FEW:
+            return [pa.array([_parse_one(t) for t in text.to_pylist()], pa.int64())]
+        half = len(text) // 2
+        return [*_parsed(text.slice(0, half)), *_parsed(text.slice(half))]
+
+
+def _zoned(text: pa.ChunkedArray) -> bool:
+    first = next((t.as_py() for t in text if t.is_valid), "")
+    return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
+
+
+def _parse_one(text: str | None) -> int | None:
+    if text is None:
+        return None
+    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return int(pa.array([text]).cast(type_).cast(pa.int64())[0].as_py())
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def _validity(array: pa.ChunkedArray) -> Bools | None:

@@ -10,7 +10,7 @@ import pyarrow.types as pat
 
 from eventcube.engine.ranks import RANKED, is_long
 from eventcube.errors import Span
-from eventcube.language.syntax import Attribute, Between, Comparison, In, Literal, Minus, Value
+from eventcube.language.syntax import AllOf, AnyOf, Attribute, Between, Comparison, In, Literal, Minus, Value
 from eventcube.plan.physical import Compare, PhysicalQuery
 from eventcube.schema import EventSchema, Kind, plain_type
 
@@ -42,12 +42,11 @@ class _Change:
             case Compare(new=new, bound=bound):
                 new, bound = self._ranked(new, bound)
                 return replace(node, new=new, bound=bound)
-            case In(value=value, options=options):
-                value, *rest = self._ranked(value, *options)
-                return replace(node, value=value, options=tuple(rest))
-            case Between(value=value, low=low, high=high):
-                value, low, high = self._ranked(value, low, high)
-                return replace(node, value=value, low=low, high=high)
+            case In(value, options, span) if any(map(self._is_long, (value, *options))):
+                return AnyOf(tuple(self(Comparison("=", value, option, span)) for option in options), span)
+            case Between(value, low, high, span) if any(map(self._is_long, (value, low, high))):
+                bounds = Comparison(">=", value, low, span), Comparison("<=", value, high, span)
+                return AllOf((self(bounds[0]), self(bounds[1])), span)
             case tuple() | frozenset():
                 return type(node)(self(part) for part in node)
             case Enum():
@@ -56,10 +55,11 @@ class _Change:
             return node
         return replace(node, **{f.name: self(getattr(node, f.name)) for f in fields(node)})
 
-    def _ranked(self, *values: Value) -> tuple[Value, ...]:
-        if not all(map(self._is_exact, values)) or not any(map(self._is_long, values)):
-            return values
-        return tuple(_place(v) for v in values)
+    def _ranked(self, one: Value, other: Value) -> tuple[Value, Value]:
+        both = (one, other)
+        if not all(map(self._is_exact, both)) or not any(map(self._is_long, both)):
+            return both
+        return _place(one), _place(other)
 
     def _is_exact(self, value: Value) -> bool:
         match value:

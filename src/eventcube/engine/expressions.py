@@ -206,7 +206,14 @@ def texts_of(quals: Sequence[Qual], logical: LogicalQuery) -> Texts:
                 value = part.value if isinstance(part, Between) else part.left
                 ordered |= value_kind(value, kind, lambda _: None) is Kind.TEXT
     places = tuple(c for c in constants if c.startswith(RANKED))
-    return Texts(tuple(columns), tuple(c for c in constants if c not in places), ordered, tuple(numbers), places)
+    return Texts(
+        tuple(columns),
+        tuple(c for c in constants if c not in places),
+        ordered,
+        tuple(numbers),
+        places,
+        logical.schema.time if logical.schema.time_is_text else None,
+    )
 
 
 def _only_null_test(qual: Qual, attribute: Attribute) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.columns import text_ranks, to_column, to_microseconds
+from eventcube.engine.columns import parse_times, text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
 from eventcube.engine.kernels import Array, Bools, Ints
@@ -168,9 +168,9 @@ def _unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bools | None]:
     """Times in microseconds, and where some cannot be read, which can."""
-    kind = schema.kind(schema.time)
+    kind = kind_of(column.type)
     if kind is Kind.TEXT:
-        column = _parse(column)
+        column = parse_times(column)
     elif kind is Kind.TIME:
         column = to_microseconds(column)
     elif kind is Kind.INTEGER:
@@ -189,32 +189,6 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
         valid = ~extreme if read.valid is None else read.valid & ~extreme
         return np.where(valid, read.values, 0), valid
     return read.values, read.valid
-
-
-def _parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """ISO text as microseconds, null where it is something else."""
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    try:
-        return to_microseconds(text.cast(pa.timestamp("us", "UTC")) if _zoned(text) else text.cast(pa.timestamp("us")))
-    except pa.ArrowInvalid:
-        # Slow, but only where something is wrong: which rows are they?
-        return pa.chunked_array([pa.array([_parse_one(t) for t in text.to_pylist()], pa.int64())])
-
-
-def _zoned(text: pa.ChunkedArray) -> bool:
-    first = next((t.as_py() for t in text if t.is_valid), "")
-    return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
-
-
-def _parse_one(text: str | None) -> int | None:
-    if text is None:
-        return None
-    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return int(pa.array([text]).cast(type_).cast(pa.int64())[0].as_py())
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -59,6 +59,12 @@ def test_constants_and_whole_numbers() -> None:
     assert found.column("t").to_pylist() == [3], "a whole number with a sign against one without"
 
 
+def test_each_option_is_compared_by_itself() -> None:
+    column = pa.array([LARGE, LARGE + 1, LARGE], pa.uint64())
+    assert pairs(column, "b.n IN (a.n, a.i / 2)") == [(0, 2)]
+    assert pairs(column, "b.n BETWEEN a.i / 2 AND a.n") == [(0, 2), (1, 2)]
+
+
 def test_a_long_number_in_a_nested_negation() -> None:
     column = pa.array([LARGE, LARGE + 1, LARGE], pa.uint64())
     events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "C"], "n": column})
