@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from eventcube.runtime.many import wide_form
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.exact import draw_exact_case
 from tests.differential.rows import check_rows
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
@@ -87,6 +88,11 @@ def _check_unruly(case: Case, rng: Random) -> int:
     return check_unruly(case, lateness, draw_calls(rng, len(case.events)))
 
 
+def _check_exact(case: Case, rng: Random) -> int:
+    # Without events nobody says which columns there are.
+    return _check_restored(case, rng) if case.events else 0
+
+
 MODES: Mapping[str, Mode] = {
     "matches": Mode(draw_case, _check_matches),
     "tangled": Mode(draw_tangled_case, _check_matches),
@@ -94,4 +100,5 @@ MODES: Mapping[str, Mode] = {
     "restored": Mode(_draw_any, _check_restored),
     "together": Mode(draw_case, _check_together),
     "unruly": Mode(draw_unruly_case, _check_unruly),
+    "exact": Mode(draw_exact_case, _check_exact),
 }
