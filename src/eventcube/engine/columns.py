@@ -88,23 +88,18 @@ class Columns:
         for name in names:
             own = codes[at : at + self.table.num_rows]
             at += self.table.num_rows
-            self._found[name] = self._ordered(_coded(own))
+            valid = own >= 0
+            self._found[name] = self._ordered(Column(own, None if valid.all() else valid))
         self._codes.update(zip(constants, codes[at:].tolist(), strict=True))
 
     def _rank(self) -> None:
         """Give all the numbers that are compared exactly one set of places, columns and constants alike."""
         names = self._texts.numbers
         ranks = Ranks([self.table.column(n) for n in names])
-        for name, own in zip(names, ranks.columns, strict=True):
-            self._found[RANKED + name] = self._ordered(_coded(own))
+        for name, (places, valid) in zip(names, ranks.columns, strict=True):
+            self._found[RANKED + name] = self._ordered(Column(places, None if valid.all() else valid))
         for text in self._texts.number_constants:
             self._codes[text] = ranks.place(Decimal(text.removeprefix(RANKED)))
-
-
-def _coded(codes: Ints) -> Column:
-    """Codes as a column; what is below zero is null."""
-    valid = codes >= 0
-    return Column(codes, None if valid.all() else valid)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,16 +5,18 @@ Decimals of more than fifteen digits and whole numbers without a sign of 64 bits
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from eventcube.engine.kernels import Ints
+from eventcube.engine.kernels import Bools, Ints
 from eventcube.errors import InputError
 from eventcube.schema import INTERNAL, plain_type
 
@@ -23,6 +25,7 @@ RANKED = INTERNAL + "rank_"
 # Every decimal of so many digits has a float of its own.
 _FLOAT_DIGITS = 15
 _WHOLE = pa.decimal128(20, 0)
+_FURTHEST = 2**63 - 1
 
 
 def is_long(type_: pa.DataType) -> bool:
@@ -34,26 +37,57 @@ def is_long(type_: pa.DataType) -> bool:
 
 
 class Ranks:
-    """The places of the numbers of some columns among all of them."""
+    """The places of the numbers of some columns among all of them: equal and in order where the numbers are.
+
+    Numbers that fit 64 bits without their decimal point are such places already; others are sorted.
+    """
 
     def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
         alike = _alike(columns)
-        joint = pa.chunked_array([chunk for column in alike for chunk in column.chunks], alike[0].type)
-        encoded = pa.concat_arrays(joint.chunks or [pa.array([], joint.type)]).dictionary_encode()
+        self._scale = int(alike[0].type.scale)
+        chunks = [chunk for column in alike for chunk in column.chunks]
+        joint = pa.concat_arrays(chunks or [pa.array([], alike[0].type)])
+        valid = np.asarray(joint.is_valid())
+        self._known: pa.Array | None = None
+        codes = _whole(joint, valid)
+        if codes is None:
+            codes = self._sorted(joint)
+        cuts = np.cumsum([len(c) for c in columns])[:-1]
+        # Even numbers are for what is there, odd ones for constants that lie between.
+        self.columns: list[tuple[Ints, Bools]] = list(
+            zip(np.split(2 * codes, cuts), np.split(valid, cuts), strict=True)
+        )
+
+    def _sorted(self, joint: pa.Array) -> Ints:
+        encoded = joint.dictionary_encode()
         order = pc.array_sort_indices(encoded.dictionary)
-        self._known: pa.Array = encoded.dictionary.take(order)
-        # Odd numbers are taken by what is there; even ones are for constants that lie between.
-        places = np.empty(len(order) + 1, np.int64)
-        places[np.asarray(order)] = 2 * np.arange(len(order)) + 1
-        places[-1] = -1
-        codes = places[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
-        self.columns: list[Ints] = np.split(codes, np.cumsum([len(c) for c in columns])[:-1])
+        self._known = encoded.dictionary.take(order)
+        places = np.zeros(len(order) + 1, np.int64)
+        places[np.asarray(order)] = np.arange(len(order))
+        codes: Ints = places[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        return codes
 
     def place(self, number: Decimal) -> int:
         """The place of a constant: that of the numbers equal to it, or one of its own between its neighbours."""
+        if self._known is None:
+            exact = Fraction(number) * 10**self._scale
+            place = 2 * math.floor(exact) + (exact.denominator > 1)
+            return int(max(-_FURTHEST, min(_FURTHEST, place)))
         at = bisect_left(_Decimals(self._known), number)
-        equal = at < len(self._known) and self._known[at].as_py() == number
-        return 2 * at + 1 if equal else 2 * at
+        equal = at < len(self._known) and bool(self._known[at].as_py() == number)
+        return 2 * at if equal else 2 * at - 1
+
+
+def _whole(decimals: pa.Array, valid: Bools) -> Ints | None:
+    """Decimals without their decimal point, zero for null; None if 62 bits do not hold them all."""
+    if not len(decimals):
+        return np.zeros(0, np.int64)
+    if decimals.type.bit_width > 128:
+        return None
+    words = np.frombuffer(decimals.buffers()[1], np.int64).reshape(-1, 2)[decimals.offset :][: len(decimals)]
+    low, high = np.where(valid, words[:, 0], 0), np.where(valid, words[:, 1], 0)
+    fits = (high == low >> 63) & (low < 2**62) & (low > -(2**62))
+    return low if fits.all() else None
 
 
 class _Decimals(Sequence[Decimal]):

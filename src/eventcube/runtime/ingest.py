@@ -145,7 +145,8 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
             keys.append(text_ranks(column))
             continue
         if is_long(column.type):
-            keys += Ranks([column]).columns
+            places, valid = Ranks([column]).columns[0]
+            keys += [valid.astype(np.int64), places]
             continue
         converted = to_column(_unrounded(column))
         values = converted.values

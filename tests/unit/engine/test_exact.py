@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
+from eventcube.engine.ranks import Ranks
 
 LARGE = 2**63 + 2**20
 NINES = Decimal("12345678901234567890.12")
@@ -112,3 +113,16 @@ def test_too_many_digits_to_compare() -> None:
     )
     with pytest.raises(ec.InputError, match="EC309"):
         ec.match(events, "PATTERN SEQ(a, b) WHERE a.n > b.m WITHIN 1 s")
+
+
+@pytest.mark.parametrize("digits", [18, 38], ids=["without sorting", "sorted"])
+def test_constants_lie_between_numbers(digits: int) -> None:
+    far = [] if digits == 18 else [Decimal(10) ** 30]
+    column = pa.array([Decimal("-1.5"), Decimal("0.5"), *far, None], pa.decimal128(38, 1))
+    ranks = Ranks([pa.chunked_array([column])])
+    places, valid = ranks.columns[0]
+    least, half = places[:2].tolist()
+    assert valid.tolist()[-2:] == [True, False]
+    assert ranks.place(Decimal("-2")) < least == ranks.place(Decimal("-1.50")) < ranks.place(Decimal("-1.45")) < half
+    assert half == ranks.place(Decimal("0.5")) < ranks.place(Decimal("0.55")) <= ranks.place(Decimal("1e40"))
+    assert ranks.place(Decimal("-1e400")) < least
