@@ -137,6 +137,8 @@ def _comparable(array: pa.Array) -> pa.Array:
     """The values in a type that Arrow can group and fold."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     if pa.types.is_decimal32(array.type) or pa.types.is_decimal64(array.type):

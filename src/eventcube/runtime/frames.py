@@ -45,9 +45,9 @@ def _as_table(events: Any) -> pa.Table:
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     module = type(events).__module__.split(".")[0]
-    if module == "pandas":
+    if module == "pandas" and type(events).__name__.endswith("Frame"):
         return pa.Table.from_pandas(events, preserve_index=False)
-    if module == "polars":
+    if module == "polars" and type(events).__name__.endswith("Frame"):
         return events.collect().to_arrow() if hasattr(events, "collect") else events.to_arrow()
     if hasattr(events, "__arrow_c_stream__"):
         return pa.table(events)

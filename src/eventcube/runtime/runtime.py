@@ -86,6 +86,8 @@ class Runtime:
         self._finished = False
         self.warned = False
         if schema is not None:
+            if not isinstance(schema, pa.Schema):
+                raise wrong("schema", schema, "an Arrow schema, as table.schema is")
             self.start(schema)
 
     def start(self, columns: pa.Schema) -> Ingest:
@@ -290,9 +292,10 @@ def check_limit(queries: Mapping[str, Query], limit: int | None) -> None:
             )
 
 
-def _moment(watermark: int | datetime) -> int:
+def _moment(watermark: Any) -> int:
     """A watermark in microseconds; a datetime without a zone is in UTC."""
-    if isinstance(watermark, datetime):
+    # Not a time, as pandas has it, does not equal itself.
+    if isinstance(watermark, datetime) and watermark == watermark:
         aware = watermark if watermark.tzinfo is not None else watermark.replace(tzinfo=UTC)
         return (aware - _EPOCH) // timedelta(microseconds=1)
     if not is_whole(watermark):

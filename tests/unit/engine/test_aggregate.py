@@ -187,3 +187,10 @@ def test_groups_are_folded_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_ends_of_a_type(column: pa.Array, aggregates: str, expected: tuple[Any, ...]) -> None:
     events = pa.table({"ts": [1, 2, 3], "n": column})
     assert tuple(ec.match(events, f"PATTERN e AGG {aggregates}").to_pylist()[0].values()) == expected
+
+
+def test_groups_of_an_extension_type() -> None:
+    events = pa.table({"ts": [1, 2, 3], "n": pa.array([b"a" * 16, b"b" * 16, b"a" * 16], pa.uuid())})
+    found = ec.match(events, "PATTERN e GROUPBY e.n AS n AGG COUNT(*) AS c")
+    assert found.schema.field("n").type == pa.uuid()
+    assert sorted(found.column("c").to_pylist()) == [1, 2]

@@ -54,6 +54,22 @@ def test_settings(settings: dict[str, Any]) -> None:
             call()
 
 
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda: ec.explain(5, EVENTS), "EC414"),  # type: ignore[arg-type]
+        (lambda: ec.explain(PAIR, EVENTS, concepts=["A"]), "EC414"),  # type: ignore[arg-type]
+        (lambda: ec.explain(PAIR, EVENTS, time=5), "EC414"),
+        (lambda: ec.set_aside(EVENTS, time=5), "EC414"),  # type: ignore[arg-type]
+        (lambda: ec.Runtime(PAIR, schema=5), "EC414"),
+        (lambda: ec.Runtime(PAIR, concepts={"A": 5}), "EC311"),
+    ],
+)
+def test_other_calls(call: Callable[[], Any], code: str) -> None:
+    with pytest.raises(EventCubeError, match=code):
+        call()
+
+
 @pytest.mark.parametrize("lateness", [None, 1.5, "", "soon", [1]])
 def test_lateness(lateness: Any) -> None:
     with pytest.raises(OptionError, match="EC403"):
@@ -65,7 +81,7 @@ def test_lengths_of_time_have_the_units_of_queries() -> None:
     assert microseconds("1 hr 30 min") == microseconds("90 minutes")
 
 
-@pytest.mark.parametrize("events", [None, 5, "a", [1]])
+@pytest.mark.parametrize("events", [None, 5, "a", [1], pd.Series([1]), pl.Series([1])])
 def test_push_takes_frames(events: Any) -> None:
     with pytest.raises(EventCubeError, match="EC307"):
         ec.Runtime(PAIR).push(events)
@@ -95,7 +111,7 @@ def test_watermarks(watermark: Any) -> None:
     assert runtime.counters["late"] == 1
 
 
-@pytest.mark.parametrize("watermark", ["3", None, 3.0, True])
+@pytest.mark.parametrize("watermark", ["3", None, 3.0, True, pd.NaT])
 def test_what_is_no_watermark(watermark: Any) -> None:
     runtime = ec.Runtime(PAIR, schema=EVENTS.schema)
     with pytest.raises(OptionError, match="EC414"):
