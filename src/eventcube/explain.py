@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.language.syntax import Query
+from eventcube.options import wrong
 from eventcube.plan import explain as plan
 from eventcube.runtime.frames import is_spark, to_arrow
+from eventcube.runtime.runtime import hierarchy
 
 
 class Explanation(str):
@@ -37,7 +39,9 @@ def explain(
 
     Events are whatever `match` takes, or just their Arrow schema; none is read. Settings are those of `match`.
     """
-    return Explanation(plan.explain(query, _columns(events), concepts=concepts, **settings))
+    if not isinstance(query, str | Query):
+        raise wrong("query", query, "one query as text")
+    return Explanation(plan.explain(query, _columns(events), concepts=hierarchy(concepts), **settings))
 
 
 def _columns(events: Any) -> pa.Schema:

@@ -14,7 +14,7 @@ from eventcube.errors import EventCubeWarning
 from eventcube.language.syntax import Component, Query
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.ingest import read_times
-from eventcube.runtime.runtime import Queries, Runtime, named
+from eventcube.runtime.runtime import Queries, Runtime, check_limit, hierarchy, named
 
 BATCH_ROWS = 1 << 20
 
@@ -37,14 +37,16 @@ def match(
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
     same kind. On Spark nothing runs until the result is used.
     """
-    queries = queries if isinstance(queries, str | Query) else named(queries)
+    read = named(queries)
+    queries = read["q1"] if isinstance(queries, str | Query) else read
+    check_limit(read, limit)
     warn_unbounded(queries, stacklevel=2)
     settings: dict[str, Any] = {
         "time": time,
         "type": type,
         "partition_by": partition_by,
         "order_by": order_by,
-        "concepts": concepts,
+        "concepts": hierarchy(concepts),
         "time_unit": time_unit,
         "strategy": strategy,
         "limit": limit,
@@ -73,6 +75,8 @@ def warn_unbounded(queries: Queries, stacklevel: int = 1) -> None:
 
 def run(runtime: Runtime, table: pa.Table) -> Iterator[pa.RecordBatch]:
     """The matches over a whole table, which need not be in order, as they are found."""
+    # Those who have all events at hand have heard of it, or had no need to.
+    runtime.warned = True
     for piece in _in_order(table, runtime):
         yield from runtime.push(piece)
     yield from runtime.finish()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from numbers import Integral
+from typing import Any
 
 import pyarrow as pa
 
 from eventcube.errors import OptionError
+from eventcube.language.literals import UNITS
 from eventcube.schema import EventSchema, names
 
 UNITS_IN_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
@@ -60,32 +64,51 @@ def options(
     limit: int | None = None,
 ) -> Options:
     """Options from what a user writes: one name or several, `"5 seconds"` or a timedelta."""
+    for name, value in (("time", time), ("time_unit", time_unit)):
+        if not isinstance(value, str):
+            raise wrong(name, value, "a text")
+    if type is not None and not isinstance(type, str):
+        raise wrong("type", type, "the name of a column, or None")
     if time_unit not in UNITS_IN_MICROSECONDS:
         raise OptionError(
             f"unknown time_unit {time_unit!r}", code="EC401", hint=f"one of {', '.join(UNITS_IN_MICROSECONDS)}"
         )
-    if limit is not None and limit < 1:
-        raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
-    return Options(
-        time, type, names(partition_by), names(order_by), microseconds(lateness), time_unit, ways(strategy), limit
-    )
+    if limit is not None:
+        if not is_whole(limit):
+            raise wrong("limit", limit, "a whole number, or None")
+        if limit < 1:
+            raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
+    key, order = _column_names("partition_by", partition_by), _column_names("order_by", order_by)
+    return Options(time, type, key, order, microseconds(lateness), time_unit, ways(strategy), limit)
 
 
 def ways(strategy: str | Mapping[str, str] | Ways) -> Ways:
     """Strategies as a user writes them: one for all nested parts, or by a variable of each part."""
     if isinstance(strategy, Ways):
         return strategy
-    return Ways(strategy) if isinstance(strategy, str) else Ways(parts=dict(strategy))
+    if isinstance(strategy, Mapping):
+        return Ways(parts=dict(strategy))
+    if not isinstance(strategy, str):
+        raise wrong("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
+    return Ways(strategy)
 
 
-_UNIT = {
-    **dict.fromkeys(("us", "microsecond", "microseconds"), 1),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000_000),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
-    **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
-}
+def _column_names(setting: str, value: Any) -> tuple[str, ...]:
+    listed = isinstance(value, Sequence) and not isinstance(value, bytes | bytearray)
+    if value is not None and not (listed and all(isinstance(name, str) for name in value)):
+        raise wrong(setting, value, "the name of a column, or a list of names")
+    return names(value)
+
+
+def wrong(setting: str, value: object, expected: str) -> OptionError:
+    """The error that a setting, or an argument, is of another kind than it has to be."""
+    shown = reprlib.repr(value)
+    return OptionError(f"{setting} cannot be {shown}", code="EC414", hint=f"give {expected}")
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, of Python or of NumPy."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def microseconds(value: int | str | timedelta) -> int:
@@ -97,11 +120,19 @@ def microseconds(value: int | str | timedelta) -> int:
     if isinstance(value, timedelta):
         value = value // timedelta(microseconds=1)
     if isinstance(value, str):
-        parts = re.findall(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", value)
-        whole = "".join(re.sub(r"\s", "", n + u) for n, u in parts)
-        if not parts or whole != re.sub(r"\s", "", value) or any(u.lower() not in _UNIT for _, u in parts):
-            raise OptionError(f"cannot read the length of time {value!r}", code="EC403", hint="write, say, '5 seconds'")
-        value = sum(round(float(n) * _UNIT[u.lower()]) for n, u in parts)
+        value = _read(value)
+    if not is_whole(value):
+        raise OptionError(
+            f"cannot read the length of time {value!r}", code="EC403", hint="write, say, '5 seconds', or a timedelta"
+        )
     if value < 0:
         raise OptionError("a length of time cannot be negative", code="EC403")
-    return value
+    return int(value)
+
+
+def _read(text: str) -> int:
+    parts = re.findall(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", text)
+    whole = "".join(re.sub(r"\s", "", n + u) for n, u in parts)
+    if not parts or whole != re.sub(r"\s", "", text) or any(u.lower() not in UNITS for _, u in parts):
+        raise OptionError(f"cannot read the length of time {text!r}", code="EC403", hint="write, say, '5 seconds'")
+    return sum(round(float(n) * UNITS[u.lower()]) for n, u in parts)

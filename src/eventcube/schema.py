@@ -15,6 +15,8 @@ from eventcube.errors import InputError, did_you_mean
 INTERNAL = "__eventcube_"
 # Where the time line is cut into slices: -1 and 1 mark events borrowed from the slice before or after.
 HALO = INTERNAL + "halo"
+# The column that rows set aside have beside those of the input.
+REASON = "set_aside_reason"
 
 
 class Kind(Enum):
@@ -34,10 +36,14 @@ class Kind(Enum):
         return self in (Kind.INTEGER, Kind.FLOAT)
 
 
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type of the values themselves, where they are looked up in a dictionary."""
+    return type_.value_type if pat.is_dictionary(type_) else type_
+
+
 def kind_of(type_: pa.DataType) -> Kind:
     """The kind of a column's values."""
-    if pat.is_dictionary(type_):
-        return kind_of(type_.value_type)
+    type_ = plain_type(type_)
     if pat.is_boolean(type_):
         return Kind.BOOLEAN
     if pat.is_integer(type_) and not pat.is_uint64(type_):
@@ -73,6 +79,10 @@ class EventSchema:
         duplicates = sorted({n for n in self.columns.names if self.columns.names.count(n) > 1})
         if duplicates:
             raise InputError(f"column {duplicates[0]!r} occurs twice", code="EC301", hint="rename one of the two")
+        if REASON in self.columns.names:
+            raise InputError(
+                f"column {REASON!r} is kept for rows that are set aside", code="EC316", hint="drop it, or rename it"
+            )
         for role, name in [
             ("time", self.time),
             *([("type", self.type)] if self.type is not None else []),
@@ -104,8 +114,13 @@ class EventSchema:
                 )
 
     def kind(self, name: str) -> Kind:
-        """The kind of a column."""
-        return kind_of(self.columns.field(name).type)
+        """The kind of a column; the time is a time also where it is written as text."""
+        return Kind.TIME if name == self.time and self.time_is_text else kind_of(self.columns.field(name).type)
+
+    @property
+    def time_is_text(self) -> bool:
+        """Whether times have to be read from text."""
+        return kind_of(self.columns.field(self.time).type) is Kind.TEXT
 
     @property
     def visible(self) -> pa.Schema:
@@ -119,12 +134,11 @@ class EventSchema:
         return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
 
 
-def without_views(columns: pa.Schema) -> pa.Schema:
-    """The columns with views of text as plain text: Arrow cannot pick rows of a view."""
+def plain_layout(columns: pa.Schema) -> pa.Schema:
+    """The columns without views and runs, of which Arrow cannot pick rows."""
     plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    if not any(f.type in plain for f in columns):
-        return columns
-    return pa.schema([f.with_type(plain.get(f.type, f.type)) for f in columns])
+    types = [f.type.value_type if pat.is_run_end_encoded(f.type) else f.type for f in columns]
+    return pa.schema([f.with_type(plain.get(t, t)) for f, t in zip(columns, types, strict=True)])
 
 
 def names(value: str | Sequence[str] | None) -> tuple[str, ...]:

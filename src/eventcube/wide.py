@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from eventcube.errors import OptionError
+from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.parse import parse
 from eventcube.language.printer import column_name
-from eventcube.language.syntax import Component, Not, Pattern, Query
+from eventcube.language.syntax import Query
+from eventcube.options import wrong
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
-from eventcube.runtime.many import wide_form
+from eventcube.runtime.many import VARIABLE, positive, wide_form
 
 
 def wide(matches: Any, name: str, query: str | Query | Sequence[str]) -> Any:
@@ -22,7 +24,10 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str]) -> Any:
     """
     if isinstance(query, str):
         query = parse(query)
+    if not isinstance(query, Query | Sequence):
+        raise wrong("query", query, "a query, or a list of its variables")
     variables = _variables(query) if isinstance(query, Query) else list(query)
+    _check_names(name, variables)
     if is_spark(matches):
         from eventcube.spark.wide import wide_frame
 
@@ -37,6 +42,7 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str]) -> Any:
         nothing = pa.table({v: pa.nulls(0) for v in variables})
         empty = table.select(["start", "end"]).slice(0, 0)
         return from_arrow(pa.table({**_columns(empty), **_columns(nothing)}), matches)
+    _check_known(table, name, variables)
     return from_arrow(wide_form(table, name, variables), matches)
 
 
@@ -46,13 +52,24 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 def _variables(query: Query) -> list[str]:
     """The columns of a query's own result that hold events."""
-    return [column_name(item) for item in query.returns] or [c.name for c in _positive(query.pattern)]
+    return [column_name(item) for item in query.returns] or [c.name for c in positive(query.pattern)]
 
 
-def _positive(pattern: Pattern) -> Iterator[Component]:
-    if isinstance(pattern, Component):
-        yield pattern
-        return
-    for part in pattern.parts:
-        if not isinstance(part, Not):
-            yield from _positive(part)
+def _check_names(name: Any, variables: list[Any]) -> None:
+    if not isinstance(name, str):
+        raise wrong("the name of a query", name, "a text, as in the column `query`")
+    for variable in variables:
+        if not isinstance(variable, str):
+            raise wrong("the name of a variable", variable, "a text")
+
+
+def _check_known(table: pa.Table, name: str, variables: list[str]) -> None:
+    """Refuse variables of which no match of the query binds any: every match binds one."""
+    bound = pc.list_flatten(table.filter(pc.equal(table.column("query"), name)).column("events"))
+    known = pc.unique(pc.struct_field(bound, VARIABLE)).to_pylist()
+    if known and not set(known) & set(variables):
+        raise OptionError(
+            f"no match of query {name!r} binds {' or '.join(map(repr, variables)) or 'nothing'}",
+            code="EC417",
+            hint=did_you_mean(variables[0] if variables else "", known, f"query {name!r}"),
+        )

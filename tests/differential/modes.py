@@ -16,6 +16,7 @@ from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.runtime.many import wide_form
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.exact import draw_exact_case
 from tests.differential.rows import check_rows
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
@@ -114,6 +115,11 @@ def _check_views(case: Case, rng: Random) -> int:
     return len(check(*case, draw_cut(rng, len(case.events)), strategy=strategy))
 
 
+def _check_exact(case: Case, rng: Random) -> int:
+    # Without events nobody says which columns there are.
+    return _check_restored(case, rng) if case.events else 0
+
+
 MODES: Mapping[str, Mode] = {
     "matches": Mode(draw_case, _check_matches),
     "tangled": Mode(draw_tangled_case, _check_matches),
@@ -122,4 +128,5 @@ MODES: Mapping[str, Mode] = {
     "together": Mode(draw_case, _check_together),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
+    "exact": Mode(draw_exact_case, _check_exact),
 }

@@ -70,6 +70,12 @@ def _cuts(events: list[Event]) -> list[list[int]]:
             PARTITIONED,
             id="LIMIT with ties across partitions where matches wait for their window to close",
         ),
+        pytest.param(
+            "SEQ(A a1, !D d2) WITHIN 2 events LIMIT 6",
+            "A1:k=2 A2:k=1 A3:k=1 A4:k=None A5:k=2 A6:k=2 A7:k=2 A8:k=2 A9:k=2 A10:k=2",
+            PARTITIONED,
+            id="LIMIT waits for an early event of a partition in which nothing more comes",
+        ),
     ],
 )
 def test_matches(query: str, events: str, options: Options) -> None:

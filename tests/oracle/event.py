@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+class Nanoseconds(int):
+    """A time in nanoseconds; conditions see it in microseconds, rounded down."""
+
+
 @dataclass(frozen=True)
 class Event:
     """One event; `id` is its place in the order of arrival, `ts` its time in microseconds.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from eventcube.language.syntax import Component, CountWindow, Not, Pattern, Query, TimeWindow
 from tests.oracle.brute import Event, positive_variables
+from tests.oracle.event import Nanoseconds
 from tests.oracle.patterns import CONCEPTS, LEAVES, PatternMaker, random_quals, with_correlation, with_quals
 from tests.oracle.quals import TEXTS, TICK, chance
 from tests.oracle.text import query_to_text
@@ -167,6 +169,17 @@ def _attributes(rng: Random) -> dict[str, Any]:
     }
 
 
+# The columns of a table of events; those of the second row are there only if some event has them.
+COLUMNS = {"x": pa.int64(), "y": pa.float64(), "s": pa.string(), "b": pa.bool_(), "k": pa.int64()}
+LONG_COLUMNS = {
+    "d": pa.decimal128(38, 4),
+    "u": pa.uint64(),
+    "w": pa.int64(),
+    "n": pa.timestamp("ns"),
+    "g": pa.dictionary(pa.int8(), pa.string()),
+}
+
+
 def to_arrow(events: Sequence[Event]) -> pa.Table:
     """The events as a table, in the order of arrival; a column that nothing is said of is null."""
     rows = sorted(events, key=lambda e: e.id)
@@ -174,17 +187,21 @@ def to_arrow(events: Sequence[Event]) -> pa.Table:
         "id": pa.array([e.id for e in rows], pa.int64()),
         "type": pa.array([e.type for e in rows], pa.string()),
         "ts": pa.array([e.ts for e in rows], pa.timestamp("us")),
-        "o": pa.array([e.order[0] if e.order else None for e in rows], pa.int64()),
+        "o": _array([e.order[0] if e.order else None for e in rows], pa.int64()),
     }
-    for name, type_ in [
-        ("x", pa.int64()),
-        ("y", pa.float64()),
-        ("s", pa.string()),
-        ("b", pa.bool_()),
-        ("k", pa.int64()),
-    ]:
-        columns[name] = pa.array([e.attrs.get(name) for e in rows], type_)
+    long = {n: t for n, t in LONG_COLUMNS.items() if any(n in e.attrs for e in rows)}
+    for name, type_ in {**COLUMNS, **long}.items():
+        columns[name] = _array([e.attrs.get(name) for e in rows], type_)
     return pa.table(columns)
+
+
+def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """The values, in another type than the column mostly has if they need one."""
+    if pa.types.is_integer(type_) and any(isinstance(v, Decimal) for v in values):
+        return pa.array([None if v is None else int(v) for v in values], pa.uint64())
+    if any(isinstance(v, Nanoseconds) for v in values):
+        type_ = pa.timestamp("ns")
+    return pa.array(values, type_)
 
 
 @st.composite

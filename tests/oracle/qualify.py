@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, assert_never
 
 from eventcube.language.syntax import (
@@ -24,7 +25,7 @@ from eventcube.language.syntax import (
     Truth,
     Value,
 )
-from tests.oracle.event import Event
+from tests.oracle.event import Event, Nanoseconds
 
 Bound = Mapping[str, Event]
 
@@ -109,15 +110,25 @@ def value_of(value: Value, bound: Bound) -> Any:
             return us
         case Minus(value=inner):
             negated = value_of(inner, bound)
-            return None if negated is None else -negated
+            return None if negated is None else _known(-_plain(negated))
         case Arithmetic(op=op, left=left, right=right):
             a, b = value_of(left, bound), value_of(right, bound)
-            return None if a is None or b is None else _known(_calculate(op, a, b))
+            return None if a is None or b is None else _known(_calculate(op, _plain(a), _plain(b)))
     assert_never(value)
 
 
 def _known(value: Any) -> Any:
+    """None for NaN and for whole numbers that 64 bits do not hold; a time in nanoseconds is one in microseconds."""
+    if isinstance(value, Nanoseconds):
+        return value // 1000
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else None
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """What arithmetic makes of a value: decimals become floats."""
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _calculate(op: str, a: Any, b: Any) -> Any:
@@ -129,7 +140,7 @@ def _calculate(op: str, a: Any, b: Any) -> Any:
         case "*":
             return a * b
         case "/":
-            return None if b == 0 else a / b
+            return None if b == 0 else float(a) / float(b)
         case "%" if b == 0:
             return None
         case "%" if isinstance(a, int) and isinstance(b, int):

@@ -62,9 +62,11 @@ def _aggregated(aggregate: Aggregate, members: Sequence[Mapping[str, Event]]) ->
         case "COUNT":
             return len(values)
         case "SUM":
-            return sum(values) if values else None
+            total = sum(values)
+            fits = not isinstance(total, int) or -(2**63) <= total < 2**63
+            return total if values and fits else None
         case "AVG":
-            return sum(values) / len(values) if values else None
+            return float(sum(values)) / len(values) if values else None
         case "MIN":
             return min(values, default=None)
         case "MAX":

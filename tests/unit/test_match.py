@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any
 
@@ -272,3 +272,57 @@ def test_queries_may_come_from_a_generator() -> None:
     events = pa.table({"ts": [1, 2], "type": ["A", "B"]})
     queries = (f"PATTERN SEQ(A a, B b) WITHIN {n} us" for n in (1, 2))
     assert ec.match(events, queries, type="type").column("query").to_pylist() == ["q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(lambda: pd.DataFrame([[1, 2, 3]], columns=["ts", "x", "x"]), id="two columns of one name"),
+        pytest.param(lambda: pd.DataFrame({"ts": [1], "x": pd.arrays.SparseArray([1])}), id="a sparse column"),
+        pytest.param(lambda: pd.DataFrame({"ts": [1], "x": ["\ud800"]}), id="half a character"),
+        pytest.param(lambda: pl.DataFrame({"ts": [1], "x": pl.Series([1], dtype=pl.Int128)}), id="128 bits"),
+    ],
+)
+def test_frames_that_arrow_cannot_hold(frame: Callable[[], Any]) -> None:
+    with pytest.raises(ec.InputError, match="EC307"):
+        ec.match(frame(), "PATTERN SEQ(a, b) WITHIN 1 s")
+
+
+def test_run_end_encoded_columns() -> None:
+    events = pa.table({"ts": [1, 2, 3], "x": pa.RunEndEncodedArray.from_arrays([2, 3], [1, 2])})
+    query = "PATTERN SEQ(a, b) WHERE a.x = b.x WITHIN 1 s RETURN b.x AS x"
+    assert ec.match(events, query).column("x").to_pylist() == [1]
+    runtime = ec.Runtime(query)
+    found = [*runtime.push(events), *runtime.push(events.set_column(0, "ts", [[4, 5, 6]])), *runtime.finish()]
+    assert sum(b.num_rows for b in found) == 7
+
+
+class TestTimesAsText:
+    """A time column of text, as a CSV file with one bad time has, is a time in conditions, too."""
+
+    TIMES = ("2024-01-31 12:00:00", "2024-01-31T12:00:05", "noon", " 2024-01-31 12:00:20 ", None, "2024-01-31")
+
+    def found(self, rest: str) -> list[Any]:
+        events = pa.table({"ts": self.TIMES, "i": range(6)})
+        query = f"PATTERN SEQ(p, c) {rest}"
+        result = ec.match(events, query if "RETURN" in rest else f"{query} RETURN p.i AS p, c.i AS c")
+        return sorted(tuple(r.values())[2:] for r in result.to_pylist())
+
+    def test_differences(self) -> None:
+        assert self.found("WHERE c.ts - p.ts > 5 seconds WITHIN 1 minute") == [(0, 3), (1, 3)]
+        assert self.found("WHERE p.ts + 5 seconds = c.ts WITHIN 1 minute") == [(0, 1)]
+
+    def test_constants(self) -> None:
+        assert self.found("WHERE p.ts = '2024-01-31T12:00:00+00:00' WITHIN 1 minute") == [(0, 1), (0, 3)]
+        assert self.found("WHERE p.ts < TIMESTAMP '2024-01-31 12:00:00' WITHIN 1 day") == [(5, 0), (5, 1), (5, 3)]
+
+    def test_returned_as_they_are_and_computed_as_times(self) -> None:
+        rows = self.found("WITHIN 6 seconds RETURN p.ts AS a, c.ts - p.ts AS d, p.ts + 1 second AS e")
+        assert rows == [(self.TIMES[0], timedelta(seconds=5), datetime(2024, 1, 31, 12, 0, 1))]
+
+    def test_many_rows_of_which_a_few_are_wrong(self) -> None:
+        times = [f"2024-01-31 12:{i // 60 % 60:02}:{i % 60:02}" for i in range(3000)]
+        times[7] = times[2500] = "?"
+        events = pa.table({"ts": times})
+        assert ec.set_aside(events).column("ts").to_pylist() == ["?", "?"]
+        assert ec.match(events, "PATTERN SEQ(a, b) WHERE b.ts - a.ts = 1 second WITHIN 2 seconds").num_rows == 2995

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,12 @@ class Concepts:
             self._names[str(concept)] = None
             if isinstance(below, str):
                 below = (below,)
+            if not isinstance(below, Iterable | None):
+                raise InputError(
+                    f"below {concept!r} is {below!r}",
+                    code="EC311",
+                    hint="write a list of types: Computer: [INTC, MSFT]",
+                )
             if isinstance(below, Mapping):
                 self._add(below)
             for child in below or ():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.engine.columns import to_microseconds
 from eventcube.engine.output import Output
 from eventcube.engine.table import Table
 from eventcube.language.syntax import Attribute, Value, Variable
@@ -14,6 +17,8 @@ from eventcube.schema import Kind, kind_of
 
 _FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
 _MOST_ROWS = 1 << 16
+# Sums of whole numbers are kept in so many digits that they cannot overflow.
+WHOLE_SUM = pa.decimal128(38, 0)
 
 
 class Groups:
@@ -85,10 +90,15 @@ class Groups:
             return pa.RecordBatch.from_pylist([empty], schema=schema)
         columns = [partial.column(k) for k in self.keys]
         for i, agg in enumerate(self.logical.query.agg):
-            own = partial.column(f"a{i}")
+            own, type_ = partial.column(f"a{i}"), aggregate_type(agg, self.logical)
             if agg.function == "AVG":
-                own = _mean(own, partial.column(f"n{i}"), aggregate_type(agg, self.logical))
-            columns.append(own.cast(aggregate_type(agg, self.logical), safe=False))
+                own = _mean(own, partial.column(f"n{i}"), type_)
+            elif own.type == WHOLE_SUM:
+                own = _fitting(own)
+            if pa.types.is_floating(own.type):
+                # Infinities of both signs add up to NaN, which is null.
+                own = pc.if_else(pc.is_nan(own), None, own)
+            columns.append(own.cast(type_, safe=False))
         arrays = [_one(c).cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -116,11 +126,23 @@ def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -
     return mean.cast(pa.int64(), safe=False) if pa.types.is_duration(type_) else mean
 
 
+def _fitting(total: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Sums of whole numbers in 64 bits, null where they do not fit."""
+    low, high = (pa.scalar(Decimal(n), WHOLE_SUM) for n in (-(2**63), 2**63 - 1))
+    fits = pc.and_(pc.greater_equal(total, low), pc.less_equal(total, high))
+    return pc.if_else(fits, total, None).cast(pa.int64())
+
+
 def _comparable(array: pa.Array) -> pa.Array:
+    """The values in a type that Arrow can group and fold."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
+    if pa.types.is_decimal32(array.type) or pa.types.is_decimal64(array.type):
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
     if pa.types.is_floating(array.type):
         # NaN is null, and -0.0 = 0.0.
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0.0, array.type))
@@ -129,13 +151,15 @@ def _comparable(array: pa.Array) -> pa.Array:
 
 def _summable(array: pa.Array, function: str) -> pa.Array:
     array = _comparable(array)
+    if function == "COUNT" and kind_of(array.type) in (Kind.TIME, Kind.DURATION):
+        return to_microseconds(array)
     if function != "SUM":
         return array
-    if pa.types.is_duration(array.type):
-        return array.cast(pa.duration("us"), safe=False).cast(pa.int64())
     match kind_of(array.type):
+        case Kind.DURATION:
+            return to_microseconds(array).cast(WHOLE_SUM)
         case Kind.INTEGER:
-            return array.cast(pa.int64())
+            return array.cast(WHOLE_SUM)
         case Kind.FLOAT:
             return array.cast(pa.float64(), safe=False)
     return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.schema import Kind, kind_of
+from eventcube.engine.ranks import RANKED, Ranks, as_decimal
+from eventcube.schema import Kind, kind_of, plain_type
+
+# So many rows are read one by one where some of them cannot be.
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +33,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The text that a set of predicates looks at: the columns, the constants, and whether `<` is asked of it."""
+    """The text that a set of predicates looks at: the columns, the constants, and whether `<` is asked of it.
+
+    `numbers` and `number_constants` are those that are compared by their places in order; `time` is the time column
+    if that is text.
+    """
 
     columns: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     ordered: bool = False
+    numbers: tuple[str, ...] = ()
+    number_constants: tuple[str, ...] = ()
+    time: str | None = None
 
 
 class Columns:
@@ -49,14 +61,17 @@ class Columns:
         if name not in self._found:
             if name in self._texts.columns:
                 self._encode()
+            elif name.startswith(RANKED):
+                self._rank()
             else:
-                self._found[name] = self._ordered(to_column(self.table.column(name)))
+                own = self.table.column(name)
+                self._found[name] = self._ordered(to_column(parse_times(own) if name == self._texts.time else own))
         return self._found[name]
 
     def code(self, text: str) -> int:
         """The code of a constant of the predicates."""
-        if not self._codes:
-            self._encode()
+        if text not in self._codes:
+            self._rank() if text.startswith(RANKED) else self._encode()
         return self._codes[text]
 
     def _ordered(self, column: Column) -> Column:
@@ -75,7 +90,16 @@ class Columns:
             at += self.table.num_rows
             valid = own >= 0
             self._found[name] = self._ordered(Column(own, None if valid.all() else valid))
-        self._codes = dict(zip(constants, codes[at:].tolist(), strict=True))
+        self._codes.update(zip(constants, codes[at:].tolist(), strict=True))
+
+    def _rank(self) -> None:
+        """Give all the numbers that are compared exactly one set of places, columns and constants alike."""
+        names = self._texts.numbers
+        ranks = Ranks([self.table.column(n) for n in names])
+        for name, (places, valid) in zip(names, ranks.columns, strict=True):
+            self._found[RANKED + name] = self._ordered(Column(places, None if valid.all() else valid))
+        for text in self._texts.number_constants:
+            self._codes[text] = ranks.place(Decimal(text.removeprefix(RANKED)))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -109,20 +133,19 @@ def to_column(array: pa.ChunkedArray) -> Column:
         return Column(np.zeros(len(array), np.int64), _validity(array))
     if kind is Kind.FLOAT:
         return Column(_numpy(array.cast(pa.float64(), safe=False).fill_null(np.nan), np.float64))
-    valid = _validity(array)
-    if kind is Kind.TIME:
+    if kind is Kind.TIME or kind is Kind.DURATION:
         array = to_microseconds(array)
-    elif kind is Kind.DURATION:
-        array = array.cast(pa.duration("us"), safe=False).cast(pa.int64())
     elif kind is Kind.BOOLEAN:
         array = array.cast(pa.int8())
     array = array.cast(pa.int64())
+    valid = _validity(array)
     return Column(_numpy(array if valid is None else array.fill_null(0), np.int64), valid)
 
 
 def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Timestamps and dates as whole microseconds, rounded down; what lies beyond the years of that is null."""
-    if not pa.types.is_timestamp(array.type):
+    """Times and lengths of time as whole microseconds, rounded down; what is too far for 64 bits is null."""
+    array = array.cast(plain_type(array.type))
+    if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s")) if pa.types.is_date32(array.type) else array.cast(pa.timestamp("ms"))
     unit = array.type.unit
     raw = array.cast(pa.int64())
@@ -136,6 +159,39 @@ def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
     bound = (2**62) // factor
     inside = pc.and_(pc.less(raw, bound), pc.greater(raw, -bound))
     return pc.multiply(pc.if_else(inside, raw, None), factor)
+
+
+def parse_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """ISO text as microseconds, null where it is something else."""
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pa.chunked_array(_parsed(text), pa.int64())
+
+
+def _parsed(text: pa.ChunkedArray) -> list[pa.Array]:
+    try:
+        return list(to_microseconds(text.cast(pa.timestamp("us", "UTC" if _zoned(text) else None))).chunks)
+    except pa.ArrowInvalid:
+        # Slow, but only where something is wrong: which rows are they?
+        if len(text) <= _FEW:
+            return [pa.array([_parse_one(t) for t in text.to_pylist()], pa.int64())]
+        half = len(text) // 2
+        return [*_parsed(text.slice(0, half)), *_parsed(text.slice(half))]
+
+
+def _zoned(text: pa.ChunkedArray) -> bool:
+    first = next((t.as_py() for t in text if t.is_valid), "")
+    return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
+
+
+def _parse_one(text: str | None) -> int | None:
+    if text is None:
+        return None
+    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return int(pa.array([text]).cast(type_).cast(pa.int64())[0].as_py())
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def _validity(array: pa.ChunkedArray) -> Bools | None:
@@ -158,11 +214,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[
     groups = 1
     missing = np.zeros(len(columns[0]), np.bool_)
     for column in columns:
-        if kind_of(column.type) is Kind.FLOAT:
-            # -0.0 = 0.0, and NaN is null.
-            values = to_column(column).values + 0.0
-            column = pa.chunked_array([pa.array(values, from_pandas=True)])
-        own, size = _dense(column)
+        own, size = _dense(_comparable(column))
         missing |= own < 0
         own = np.where(own < 0, size, own)
         codes = own if codes is None else codes * (size + 1) + own
@@ -174,6 +226,19 @@ def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[
     if not nulls_match:
         codes = np.where(missing, -1, codes)
     return np.ascontiguousarray(codes, np.int64), groups
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with values that are the same where `=` says so, of a type that Arrow can tell apart."""
+    type_ = plain_type(column.type)
+    if pa.types.is_floating(type_):
+        # -0.0 = 0.0, and NaN is null.
+        return pa.chunked_array([pa.array(to_column(column).values + 0.0, from_pandas=True)])
+    if kind_of(type_) is Kind.FLOAT:
+        return as_decimal(column)
+    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
+        return to_microseconds(column)
+    return column
 
 
 def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from eventcube.engine.aggregate import Groups
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
+from eventcube.engine.exact import exactly
 from eventcube.engine.execute import Execution
 from eventcube.engine.expressions import Look, holds, texts_of, valid_mask
 from eventcube.engine.kernels import Array, Bools, Ints, group
-from eventcube.engine.limit import Earliest
+from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
@@ -52,6 +53,7 @@ class Engine:
 
     def __init__(self, plan: PhysicalQuery, limit: int | None = None) -> None:
         keep_freed_memory()
+        plan = exactly(plan)
         self.plan, self.logical = plan, plan.logical
         self.counters = Counters()
         self.parts = Parts()
@@ -88,6 +90,9 @@ class Engine:
 
     def feed(self, released: Released, watermark: int | None) -> Iterator[pa.RecordBatch]:
         """Take events in and give the matches that are due; without a watermark the input has ended."""
+        if self.limit is not None and not self.limit.left:
+            self.rows = None
+            return
         fresh = self._rows(released)
         rows = fresh if self.rows is None else self.rows.append(fresh)
         state, due = self._states(rows, watermark)
@@ -119,6 +124,9 @@ class Engine:
         for name in self.logical.key:
             # Nothing equals null, except that a lone event need not equal anything to match.
             member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
+        if not self.plan.forward:
+            # A match ends no earlier than its events do: one with such an event is found by the run it belongs to.
+            member &= ~rows.ahead
         rows = rows.where(np.asarray(member.any(axis=0)))
         self.counters.relevant += len(rows)
         # Numbers without gaps, so that where no key sorts events a row follows from a number.
@@ -214,7 +222,7 @@ class Engine:
         """The events that a match still to come can use."""
         done = np.ones(len(rows), np.bool_) if not self.plan.forward else rows.done | (state == State.DUE.value)
         rows = replace(rows, done=done)
-        if watermark is None:
+        if watermark is None or len(self.logical.slots) == 1:
             return rows.where(np.zeros(len(rows), np.bool_))
         if self.width is None:
             return rows
@@ -226,10 +234,10 @@ class Engine:
     # What comes out.
 
     def _matches(self, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
-        store = Store(rows, self.key, self._texts, self.width, self.by_count)
-        if state is not None:
-            store.set_states(state)
-        execution = Execution(self.logical, store, self.parts, self.counters)
+        if self.limit is not None:
+            yield from self._count(self._earliest(self.limit, rows, state))
+            return
+        execution = self._execution(rows, state)
         output = Output(self.plan, execution)
         program, start = self.plan.program, Table.single()
         if self.groups is not None:
@@ -245,12 +253,28 @@ class Engine:
                 self.counters.matches += len(table)
                 self.groups.add(table, output)
             return
-        if self.limit is not None:
-            for table in execution.run(program, start):
-                self.limit.add(table, store, output)
-            yield from self._count(self.limit.settled(output, final=not self.plan.forward))
-            return
         yield from self._count(output.batch(t) for t in coalesced(execution.run(program, start)))
+
+    def _execution(self, rows: Rows, state: Ints | None) -> Execution:
+        store = Store(rows, self.key, self._texts, self.width, self.by_count)
+        if state is not None:
+            store.set_states(state)
+        return Execution(self.logical, store, self.parts, self.counters)
+
+    def _earliest(self, limit: Earliest, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
+        """The first matches: due events are taken in pieces, in order of time, until nothing left can be earlier."""
+        slots = list(self.plan.first if self.plan.forward else self.plan.last)
+        trigger: Bools = np.asarray(rows.member[slots].any(axis=0))
+        for piece in Pieces(limit, rows, state, trigger, forward=self.plan.forward):
+            execution = self._execution(piece.rows, piece.state)
+            output = Output(self.plan, execution)
+            for table in execution.run(self.plan.program, Table.single()):
+                piece.found += len(table)
+                if piece.crowded:
+                    break
+                limit.add(table, execution.store, output)
+            else:
+                yield from limit.settled(output, following=piece.following)
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
         if self.groups is not None:

@@ -79,6 +79,7 @@ class Execution:
 
     def __init__(self, logical: LogicalQuery, store: Store, parts: Parts, counters: Counters) -> None:
         self.logical, self.store, self.parts, self.counters = logical, store, parts, counters
+        parts.turn_to(store)
         self._slot_of = {s.name: s.index for s in logical.slots}
         self._scratch = np.empty((4, CHUNK), np.int64)
         self._keyed: dict[int, _Index] = {}

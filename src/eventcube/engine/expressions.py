@@ -12,6 +12,7 @@ import numpy as np
 
 from eventcube.engine.columns import Column, Texts
 from eventcube.engine.kernels import Array, Bools
+from eventcube.engine.ranks import RANKED
 from eventcube.language.syntax import (
     AllOf,
     AnyOf,
@@ -187,10 +188,14 @@ def _any(parts: Sequence[tuple[Bools, Bools]]) -> tuple[Bools, Bools]:
 
 
 def texts_of(quals: Sequence[Qual], logical: LogicalQuery) -> Texts:
-    """What text a set of quals looks at."""
-    columns = dict.fromkeys(
-        a.name for q in quals for a in attributes(q) if logical.kind(a) is Kind.TEXT and not _only_null_test(q, a)
-    )
+    """What text, and what numbers that are compared by their places, a set of quals looks at."""
+
+    def kind(attribute: Attribute) -> Kind:
+        return Kind.INTEGER if attribute.name.startswith(RANKED) else logical.kind(attribute)
+
+    mentioned = [(q, a) for q in quals for a in attributes(q)]
+    columns = dict.fromkeys(a.name for q, a in mentioned if kind(a) is Kind.TEXT and not _only_null_test(q, a))
+    numbers = dict.fromkeys(a.name.removeprefix(RANKED) for _, a in mentioned if a.name.startswith(RANKED))
     constants: dict[str, None] = {}
     ordered = False
     for qual in quals:
@@ -199,8 +204,16 @@ def texts_of(quals: Sequence[Qual], logical: LogicalQuery) -> Texts:
                 constants[part.value] = None
             if isinstance(part, Between) or (isinstance(part, Comparison) and part.op not in ("=", "!=")):
                 value = part.value if isinstance(part, Between) else part.left
-                ordered |= value_kind(value, logical.kind, lambda _: None) is Kind.TEXT
-    return Texts(tuple(columns), tuple(constants), ordered)
+                ordered |= value_kind(value, kind, lambda _: None) is Kind.TEXT
+    places = tuple(c for c in constants if c.startswith(RANKED))
+    return Texts(
+        tuple(columns),
+        tuple(c for c in constants if c not in places),
+        ordered,
+        tuple(numbers),
+        places,
+        logical.schema.time if logical.schema.time_is_text else None,
+    )
 
 
 def _only_null_test(qual: Qual, attribute: Attribute) -> bool:

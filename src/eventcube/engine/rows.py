@@ -48,6 +48,21 @@ class Rows:
             pa.concat_tables([self.payload, more.payload]).combine_chunks(),
         )
 
+    def head(self, size: int) -> Rows:
+        """The first events."""
+        if size == len(self):
+            return self
+        return Rows(
+            self.ts[:size],
+            self.seq[:size],
+            self.pos[:size],
+            self.rank[:size],
+            self.done[:size],
+            self.ahead[:size],
+            self.member[:, :size],
+            self.payload.slice(0, size),
+        )
+
     def where(self, kept: Bools) -> Rows:
         """Some of the events."""
         if kept.all():

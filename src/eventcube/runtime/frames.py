@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eventcube.errors import InputError
-from eventcube.schema import without_views
+from eventcube.schema import plain_layout
 
 
 def is_spark(events: Any) -> bool:
@@ -17,9 +18,25 @@ def is_spark(events: Any) -> bool:
 
 def to_arrow(events: Any) -> pa.Table:
     """Events as an Arrow table."""
-    table = _as_table(events)
-    columns = without_views(table.schema)
-    return table if columns is table.schema else table.cast(columns)
+    try:
+        return _with_plain_layout(_as_table(events))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(
+            f"cannot read events: {', '.join(map(str, error.args))}",
+            code="EC307",
+            hint="give each column a name of its own and values of one plain type, as with frame.astype",
+        ) from None
+
+
+def _with_plain_layout(table: pa.Table) -> pa.Table:
+    columns = plain_layout(table.schema)
+    if columns.equals(table.schema):
+        return table
+    for i, field in enumerate(table.schema):
+        if pa.types.is_run_end_encoded(field.type):
+            decoded = [pc.run_end_decode(chunk) for chunk in table.column(i).chunks]
+            table = table.set_column(i, field.name, pa.chunked_array(decoded, field.type.value_type))
+    return table.cast(columns)
 
 
 def _as_table(events: Any) -> pa.Table:
@@ -28,16 +45,9 @@ def _as_table(events: Any) -> pa.Table:
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     module = type(events).__module__.split(".")[0]
-    if module == "pandas":
-        try:
-            return pa.Table.from_pandas(events, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise InputError(
-                f"cannot read events: {', '.join(map(str, error.args))}",
-                code="EC307",
-                hint="give each column values of one type, as with frame.astype",
-            ) from None
-    if module == "polars":
+    if module == "pandas" and type(events).__name__.endswith("Frame"):
+        return pa.Table.from_pandas(events, preserve_index=False)
+    if module == "polars" and type(events).__name__.endswith("Frame"):
         return events.collect().to_arrow() if hasattr(events, "collect") else events.to_arrow()
     if hasattr(events, "__arrow_c_stream__"):
         return pa.table(events)

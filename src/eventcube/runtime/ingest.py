@@ -8,20 +8,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.columns import text_ranks, to_column, to_microseconds
+from eventcube.engine.columns import parse_times, text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
 from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.ranks import Ranks, is_long
 from eventcube.engine.types import TypeNames
 from eventcube.errors import InputError
 from eventcube.options import UNITS_IN_MICROSECONDS
-from eventcube.schema import HALO, EventSchema, Kind, kind_of
+from eventcube.schema import HALO, EventSchema, Kind, kind_of, plain_type
+from eventcube.schema import REASON as REASON
 
 NO_TIME = "the time is null"
 BAD_TIME = "the time cannot be read"
 NO_TYPE = "the type is null"
 LATE = "late: older than the watermark"
-REASON = "set_aside_reason"
 _BEGINNING = -(2**62)
 
 
@@ -143,7 +144,11 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
         if kind_of(column.type) is Kind.TEXT:
             keys.append(text_ranks(column))
             continue
-        converted = to_column(column)
+        if is_long(column.type):
+            places, valid = Ranks([column]).columns[0]
+            keys += [valid.astype(np.int64), places]
+            continue
+        converted = to_column(_unrounded(column))
         values = converted.values
         if values.dtype == np.float64:
             values = np.where(np.isnan(values), -np.inf, values)
@@ -154,11 +159,19 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
     return keys
 
 
+def _unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times and lengths of time as the numbers they are held as, which sort as they do."""
+    type_ = plain_type(column.type)
+    if not (pa.types.is_timestamp(type_) or pa.types.is_duration(type_)):
+        return column
+    return column.cast(type_).cast(pa.int64())
+
+
 def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bools | None]:
     """Times in microseconds, and where some cannot be read, which can."""
-    kind = schema.kind(schema.time)
+    kind = kind_of(column.type)
     if kind is Kind.TEXT:
-        column = _parse(column)
+        column = parse_times(column)
     elif kind is Kind.TIME:
         column = to_microseconds(column)
     elif kind is Kind.INTEGER:
@@ -177,32 +190,6 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
         valid = ~extreme if read.valid is None else read.valid & ~extreme
         return np.where(valid, read.values, 0), valid
     return read.values, read.valid
-
-
-def _parse(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """ISO text as microseconds, null where it is something else."""
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    try:
-        return to_microseconds(text.cast(pa.timestamp("us", "UTC")) if _zoned(text) else text.cast(pa.timestamp("us")))
-    except pa.ArrowInvalid:
-        # Slow, but only where something is wrong: which rows are they?
-        return pa.chunked_array([pa.array([_parse_one(t) for t in text.to_pylist()], pa.int64())])
-
-
-def _zoned(text: pa.ChunkedArray) -> bool:
-    first = next((t.as_py() for t in text if t.is_valid), "")
-    return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
-
-
-def _parse_one(text: str | None) -> int | None:
-    if text is None:
-        return None
-    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return int(pa.array([text]).cast(type_).cast(pa.int64())[0].as_py())
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

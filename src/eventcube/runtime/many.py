@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.errors import OptionError
-from eventcube.language.syntax import Query, Variable
+from eventcube.errors import BindError, Diagnostic, InputError, OptionError
+from eventcube.language.printer import column_name
+from eventcube.language.syntax import Component, Not, Pattern, Query, Variable
 from eventcube.schema import EventSchema
+
+# The field of an event in a shared result that says what it is bound to.
+VARIABLE = "variable"
+
+
+def check_result_columns(query: Query) -> None:
+    """Refuse a query with a column of its own called `start` or `end`, which every result has."""
+    if query.agg:
+        return
+    places = [(column_name(i), i.span) for i in query.returns] or [(c.name, c.span) for c in positive(query.pattern)]
+    problems = [
+        Diagnostic("EC217", f"the result already has a column {name!r}", span, "give it another name")
+        for name, span in places
+        if name in ("start", "end")
+    ]
+    if problems:
+        raise BindError(problems, query.text, query.source)
+
+
+def positive(pattern: Pattern) -> Iterator[Component]:
+    """The components that a match binds, in the order of the text."""
+    if isinstance(pattern, Component):
+        yield pattern
+        return
+    for part in pattern.parts:
+        if not isinstance(part, Not):
+            yield from positive(part)
 
 
 def check_together(queries: Mapping[str, Query]) -> None:
@@ -26,7 +54,13 @@ def check_together(queries: Mapping[str, Query]) -> None:
 
 def long_schema(schema: EventSchema) -> pa.Schema:
     """The columns of a shared result: which query, when, and the events with the variables they are bound to."""
-    event = pa.struct([pa.field("variable", pa.string(), False), *schema.visible])
+    if VARIABLE in schema.visible.names:
+        raise InputError(
+            f"events have a column {VARIABLE!r}, which a result shared by several queries needs for itself",
+            code="EC315",
+            hint="rename it, or run each query alone",
+        )
+    event = pa.struct([pa.field(VARIABLE, pa.string(), False), *schema.visible])
     return pa.schema(
         [
             pa.field("query", pa.string(), nullable=False),
@@ -65,9 +99,9 @@ def wide_form(table: pa.Table, name: str, variables: list[str]) -> pa.Table:
     lists = own.column("events").combine_chunks()
     lists = pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
     parent, events = lists.value_parent_indices(), lists.flatten()
-    fields = [f for f in events.type if f.name != "variable"]
+    fields = [f for f in events.type if f.name != VARIABLE]
     for variable in variables:
-        mine = np.asarray(pc.equal(pc.struct_field(events, "variable"), variable))
+        mine = np.asarray(pc.equal(pc.struct_field(events, VARIABLE), variable))
         place = np.full(own.num_rows, -1, np.int64)
         place[np.asarray(parent)[mine]] = np.flatnonzero(mine)
         taken = events.take(pa.array(place, mask=place < 0))

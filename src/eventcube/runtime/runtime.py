@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,18 +14,25 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine, Released
 from eventcube.engine.views.strategy import check_ways
-from eventcube.errors import OptionError
+from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import AUTO, Options, Ways, options
+from eventcube.options import AUTO, Options, Ways, is_whole, options, wrong
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
 from eventcube.plan.result import result_schema
+from eventcube.runtime.frames import to_arrow
 from eventcube.runtime.ingest import Ingest, check_columns
-from eventcube.runtime.many import check_together, long_form, long_schema
+from eventcube.runtime.many import check_result_columns, check_together, long_form, long_schema
 from eventcube.runtime.snapshot import load, save
-from eventcube.schema import without_views
+from eventcube.schema import plain_layout
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# No usable time is further away, in microseconds.
+_FURTHEST = 2**62
+# So many events kept for ever are worth a warning.
+_MANY = 100_000
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
 
@@ -69,19 +77,23 @@ class Runtime:
             limit=limit,
         )
         self.queries = named(queries)
+        check_limit(self.queries, limit)
         self.single = not isinstance(queries, Mapping) and (isinstance(queries, str | Query))
-        self.concepts = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
+        self.concepts = hierarchy(concepts)
         self._ingest: Ingest | None = None
         self._engines: dict[str, Engine] = {}
         self._counters = Counters()
         self._running: _Batches | None = None
         self._finished = False
+        self.warned = False
         if schema is not None:
+            if not isinstance(schema, pa.Schema):
+                raise wrong("schema", schema, "an Arrow schema, as table.schema is")
             self.start(schema)
 
     def start(self, columns: pa.Schema) -> Ingest:
         """Bind the queries to events with these columns; `push` does so with the first batch."""
-        schema = self.options.schema(without_views(columns))
+        schema = self.options.schema(plain_layout(columns))
         if not self.single:
             check_together(self.queries)
         for name, query in self.queries.items():
@@ -121,20 +133,31 @@ class Runtime:
             return pa.table({})
         return self._ingest.aside_table()
 
-    def push(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take events in; gives the matches that are final now."""
+    def take_set_aside(self) -> pa.Table:
+        """The rows that could not be used since this was last asked; they are not kept any longer."""
+        taken = self.set_aside
+        if self._ingest is not None:
+            self._ingest.aside = []
+        return taken
+
+    def push(self, events: Any) -> Iterator[pa.RecordBatch]:
+        """Take events in (Arrow, pandas or polars); gives the matches that are final now."""
         self._ready()
-        table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+        table = to_arrow(events)
         ingest = self._ingest or self.start(table.schema)
         ingest.take(check_columns(table, ingest.schema.columns))
         return self._run(ingest.latest - ingest.lateness)
 
-    def advance(self, watermark: int) -> Iterator[pa.RecordBatch]:
-        """Say that every event before the watermark (in microseconds) has come; gives the matches final by then."""
+    def advance(self, watermark: int | datetime) -> Iterator[pa.RecordBatch]:
+        """Say that every event before the watermark has come; gives the matches final by then.
+
+        The watermark is a datetime, or microseconds since 1970 in UTC whatever `time_unit` is.
+        """
         self._ready()
+        moment = _moment(watermark)
         if self._ingest is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
-        return self._run(watermark)
+        return self._run(moment)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Say that no more events will come; gives all the matches that are left."""
@@ -182,6 +205,20 @@ class Runtime:
             for batch in engine.feed(released, watermark):
                 if batch.num_rows:
                     yield batch if self.single else long_form(name, batch, self.schema)
+            if watermark is not None:
+                self._warn_of_growth(name, engine)
+
+    def _warn_of_growth(self, name: str, engine: Engine) -> None:
+        """Warn, once, of a query without WITHIN that has come to keep many events."""
+        if self.warned or engine.width is not None or engine.rows is None or len(engine.rows) < _MANY:
+            return
+        self.warned = True
+        warnings.warn(
+            f"query {name} has no WITHIN, so all its events are kept for ever: {len(engine.rows):,} so far\n"
+            "hint: add, say, WITHIN 10 minutes",
+            EventCubeWarning,
+            stacklevel=4,
+        )
 
 
 class _Batches(Iterator[pa.RecordBatch]):
@@ -203,12 +240,65 @@ class _Batches(Iterator[pa.RecordBatch]):
 
 def named(queries: Queries) -> dict[str, Query]:
     """Queries by name; those without one are called q1, q2, …"""
+    given: Any = queries
+    if isinstance(given, str | Query):
+        return {"q1": _query(given)}
+    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
+        raise wrong("queries", given, _QUERIES)
+    pairs = given.items() if isinstance(given, Mapping) else ((f"q{i}", q) for i, q in enumerate(given, 1))
+    read: dict[str, Query] = {}
+    for name, query in pairs:
+        if not isinstance(name, str):
+            raise wrong("the name of a query", name, "a text")
+        read[name] = _query(query)
+    if not read:
+        raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
+    return read
 
-    def read(query: str | Query) -> Query:
-        return parse(query) if isinstance(query, str) else query
 
-    if isinstance(queries, str | Query):
-        return {"q1": read(queries)}
-    if isinstance(queries, Mapping):
-        return {name: read(q) for name, q in queries.items()}
-    return {f"q{i}": read(q) for i, q in enumerate(queries, 1)}
+_QUERIES = "a query as text, or a list or dict of queries"
+
+
+def _query(query: Any) -> Query:
+    if not isinstance(query, str | Query):
+        raise wrong("a query", query, "its text")
+    if isinstance(query, str):
+        if any("\ud800" <= c <= "\udfff" for c in query):
+            raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")
+        query = parse(query)
+    assert isinstance(query, Query)
+    check_result_columns(query)
+    return query
+
+
+def hierarchy(concepts: Any) -> Concepts | None:
+    """The hierarchy of types, however it is given."""
+    if isinstance(concepts, Mapping):
+        return Concepts(concepts)
+    if concepts is not None and not isinstance(concepts, Concepts):
+        raise wrong(
+            "concepts", concepts, "a mapping of each concept to the types below it, or Concepts.from_yaml(path)"
+        )
+    return concepts
+
+
+def check_limit(queries: Mapping[str, Query], limit: int | None) -> None:
+    """Refuse a limit on queries that count their matches."""
+    for name, query in queries.items():
+        if limit is not None and query.agg:
+            raise OptionError(
+                f"limit picks matches, but AGG of query {name!r} counts all of them",
+                code="EC416",
+                hint="leave limit out, or take the first rows of the result",
+            )
+
+
+def _moment(watermark: Any) -> int:
+    """A watermark in microseconds; a datetime without a zone is in UTC."""
+    # Not a time, as pandas has it, does not equal itself.
+    if isinstance(watermark, datetime) and watermark == watermark:
+        aware = watermark if watermark.tzinfo is not None else watermark.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
+    if not is_whole(watermark):
+        raise wrong("a watermark", watermark, "microseconds since 1970, or a datetime")
+    return max(-_FURTHEST, min(_FURTHEST, int(watermark)))

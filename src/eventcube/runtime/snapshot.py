@@ -105,14 +105,20 @@ def load(state: bytes, runtime: Runtime) -> None:
             code="EC412",
             hint="restore it into a Runtime made with the same queries, columns and options",
         )
+    columns = _saved_columns(header)
+    if columns is not None and runtime._ingest is not None and not runtime._ingest.schema.columns.equals(columns):
+        raise OptionError(
+            "the state is of events with other columns",
+            code="EC412",
+            hint="restore it into a Runtime made without schema=, or with the schema it was saved with",
+        )
     runtime._finished = header["finished"]
     runtime._running = None
     runtime._engines.clear()
     runtime._counters = Counters(**header["counters"])
-    if "ingest" not in header:
+    if columns is None:
         runtime._ingest = None
         return
-    columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["ingest"].pop("schema"))))
     ingest = runtime.start(columns)
     for name, value in header["ingest"].items():
         setattr(ingest, name, value)
@@ -123,6 +129,13 @@ def load(state: bytes, runtime: Runtime) -> None:
     ingest.aside = [tables["aside"]] if tables["aside"].num_rows else []
     for name, saved in header["engines"].items():
         _restore_engine(runtime._engines[name], saved, {k: tables.get(f"{name}/{k}") for k in _PARTS})
+
+
+def _saved_columns(header: dict[str, Any]) -> pa.Schema | None:
+    """The columns of the events that were pushed before the state was saved, if any were."""
+    if "ingest" not in header:
+        return None
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["ingest"].pop("schema"))))
 
 
 _PARTS = ("payload", "rows", "positions", "groups", "limit", "limit_keys")
@@ -147,8 +160,8 @@ def _restore_engine(engine: Engine, saved: dict[str, Any], tables: dict[str, pa.
             engine.limit.held = held, [np.array(c) for c in keys.columns]
 
 
-def _read(state: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    if not state.startswith(_MAGIC):
+def _read(state: Any) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+    if not isinstance(state, bytes) or not state.startswith(_MAGIC):
         raise OptionError("this is not a state of eventcube", code="EC410")
     at = len(_MAGIC)
     length, check = (int.from_bytes(state[i : i + 8], "little") for i in (at, at + 8))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from eventcube.engine.aggregate import Groups
+from eventcube.engine.aggregate import WHOLE_SUM, Groups
 from eventcube.plan.kinds import value_kind
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.result import group_schema, value_type
@@ -22,7 +22,7 @@ def partial_schema(logical: LogicalQuery) -> pa.Schema:
             type_ = pa.int64()
         elif function == "SUM":
             kind = value_kind(argument, logical.kind, lambda _: None)
-            type_ = pa.int64() if kind in (Kind.INTEGER, Kind.DURATION) else pa.float64()
+            type_ = WHOLE_SUM if kind in (Kind.INTEGER, Kind.DURATION) else pa.float64()
         else:
             type_ = value_type(argument, logical)
         fields.append(pa.field(name, type_))

@@ -145,3 +145,52 @@ def test_groups_are_folded_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> 
         (x, len(found), sum(v for v, _ in found) / len(found), max(t for _, t in found))
         for x, found in expected.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("column", "aggregates", "expected"),
+    [
+        pytest.param(
+            pa.array([2**62, 2**62, 2**62], pa.int64()),
+            "SUM(e.n), AVG(e.n)",
+            (None, float(2**62)),
+            id="a sum beyond 64 bits is null, the mean is not",
+        ),
+        pytest.param(
+            pa.array([2**63 - 1, 1, -1], pa.int64()), "SUM(e.n)", (2**63 - 1,), id="a sum may go beyond and come back"
+        ),
+        pytest.param(pa.array([-(2**63), 0, 0], pa.int64()), "SUM(e.n)", (-(2**63),), id="the least sum"),
+        pytest.param(pa.array([2**62, 2**62, 0], pa.duration("us")), "SUM(e.n)", (None,), id="too long a time"),
+        pytest.param(
+            pa.array([2**62, 5, None], pa.duration("s")),
+            "SUM(e.n), AVG(e.n)",
+            (timedelta(seconds=5),) * 2,
+            id="a length that microseconds cannot hold is null",
+        ),
+        pytest.param(
+            pa.array([float("inf"), float("-inf"), 1.0]), "SUM(e.n), AVG(e.n)", (None, None), id="infinities that meet"
+        ),
+        *(
+            pytest.param(
+                pa.array([Decimal("1.5"), Decimal("-2.5"), None], type_),
+                "SUM(e.n), MIN(e.n), MAX(e.n)",
+                (-1.0, Decimal("-2.5"), Decimal("1.5")),
+                id=str(type_),
+            )
+            for type_ in (pa.decimal32(5, 1), pa.decimal64(12, 1), pa.decimal128(38, 1), pa.decimal256(60, 1))
+        ),
+        pytest.param(
+            pa.RunEndEncodedArray.from_arrays([2, 3], [7, 8]), "SUM(e.n), MIN(e.n)", (22, 7), id="run-end-encoded"
+        ),
+    ],
+)
+def test_the_ends_of_a_type(column: pa.Array, aggregates: str, expected: tuple[Any, ...]) -> None:
+    events = pa.table({"ts": [1, 2, 3], "n": column})
+    assert tuple(ec.match(events, f"PATTERN e AGG {aggregates}").to_pylist()[0].values()) == expected
+
+
+def test_groups_of_an_extension_type() -> None:
+    events = pa.table({"ts": [1, 2, 3], "n": pa.array([b"a" * 16, b"b" * 16, b"a" * 16], pa.uuid())})
+    found = ec.match(events, "PATTERN e GROUPBY e.n AS n AGG COUNT(*) AS c")
+    assert found.schema.field("n").type == pa.uuid()
+    assert sorted(found.column("c").to_pylist()) == [1, 2]

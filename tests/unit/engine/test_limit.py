@@ -9,12 +9,13 @@ from tests.oracle.generate import PLAIN, Options
 from tests.oracle.shorthand import stream
 
 import eventcube as ec
+from eventcube.engine import limit
 from eventcube.language.parse import parse
 
 EVENTS = "A1 A1 B2 A2 B2 A3 C3 B4 B4 A5 B6 C9 A9 B9"
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 100])
 @pytest.mark.parametrize(
     "query",
     [
@@ -27,17 +28,17 @@ EVENTS = "A1 A1 B2 A2 B2 A3 C3 B4 B4 A5 B6 C9 A9 B9"
         "SEQ(A a, B b)",
     ],
 )
-def test_the_earliest_matches_are_kept_under_every_cut(query: str, limit: int) -> None:
+def test_the_earliest_matches_are_kept_under_every_cut(query: str, most: int) -> None:
     events = stream(EVENTS)
     for cut in ([], [1] * len(events), [3, 4, 2]):
-        check(parse(f"PATTERN {query} LIMIT {limit}"), events, PLAIN, cut)
+        check(parse(f"PATTERN {query} LIMIT {most}"), events, PLAIN, cut)
 
 
 def test_ties_across_partitions() -> None:
     events = stream("A1:k=2 A1:k=1 B2:k=1 B2:k=2 A2:k=1 B3:k=2 B3:k=1", key="k")
-    for limit in range(1, 8):
+    for most in range(1, 8):
         for cut in ([], [1] * 7):
-            check(parse(f"PATTERN SEQ(A a, B b) WITHIN 9 ms LIMIT {limit}"), events, Options(partitioned=True), cut)
+            check(parse(f"PATTERN SEQ(A a, B b) WITHIN 9 ms LIMIT {most}"), events, Options(partitioned=True), cut)
 
 
 @pytest.mark.parametrize(("query", "option", "expected"), [(2, 3, 2), (3, 2, 2), (None, 1, 1), (2, None, 2)])
@@ -47,5 +48,29 @@ def test_the_smaller_of_the_query_s_and_the_caller_s(query: int | None, option: 
     assert ec.match(events, text, limit=option).num_rows == expected
 
 
-def test_a_caller_s_limit_does_not_touch_groups() -> None:
-    assert ec.match(pa.table({"ts": range(10)}), "PATTERN a AGG COUNT(*) AS n", limit=1).to_pylist() == [{"n": 10}]
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("SEQ(a, b, c, d, e, f)", id="at the last event"),
+        pytest.param("SEQ(a, b, c, d, e, f) WITHIN 9000 events", id="within many events"),
+        pytest.param("AND(a, b, c, d)", id="in any order"),
+        pytest.param("SEQ(a, b, !(c, c.x < 0)) WITHIN 1 hour", id="once no window is open"),
+    ],
+)
+def test_a_few_of_very_many_matches_are_found_at_once(query: str) -> None:
+    events = pa.table({"ts": range(10_000), "x": [1] * 10_000})
+    if "hour" in query:
+        events = events.set_column(0, "ts", [[i * 10**9 for i in range(10_000)]])
+    runtime = ec.Runtime(f"PATTERN {query}", limit=10, schema=events.schema)
+    found = pa.Table.from_batches([*runtime.push(events), *runtime.finish()])
+    assert found.num_rows == 10
+    assert found.column("end").to_pylist() == sorted(found.column("end").to_pylist())
+    assert runtime.counters["candidates"] < 100_000, "not every match was made"
+
+
+def test_a_crowd_after_a_long_silence_is_taken_in_smaller_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limit, "_CROWD", 10)
+    events = stream(" ".join([*(f"A{i}" for i in range(40)), *(f"B{i}" for i in range(40, 80)), "C80 B81 B81"]))
+    for query in ("SEQ(A a, B b) WITHIN 99 ms", "SEQ(A a, B b, !C c) WITHIN 60 ms", "AND(A a, B b)"):
+        for most in (1, 50, 100):
+            check(parse(f"PATTERN {query} LIMIT {most}"), events, PLAIN, [50])

@@ -359,3 +359,17 @@ class TestOptions:
         with pytest.raises(InputError) as caught:
             ec.Runtime("PATTERN e", schema=pa.schema(columns), **settings)
         assert caught.value.code == code
+
+
+@pytest.mark.parametrize("query", ["SEQ(A a, B b)", "AND(A a, B b)"])
+def test_events_borrowed_from_the_slice_after_end_no_match(query: str) -> None:
+    runtime = ec.Runtime(f"PATTERN {query} WITHIN 9 us RETURN a.ts AS a, b.ts AS b", type="type")
+    borrowed = events((1, "A"), (2, "B"), (3, "A"), (4, "B"), __eventcube_halo=[0, 0, 1, 1])
+    assert pairs([*runtime.push(borrowed), *runtime.finish()]) == [(1, 2)]
+
+
+def test_a_lone_component_without_a_window_keeps_nothing() -> None:
+    runtime = ec.Runtime("PATTERN A a", type="type")
+    found = [*runtime.push(events((1, "A"), (2, "A"))), *runtime.push(events((3, "A")))]
+    assert sum(b.num_rows for b in found) == 2
+    assert runtime.kept == 0

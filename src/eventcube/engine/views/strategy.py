@@ -102,6 +102,14 @@ class Parts:
     def __init__(self) -> None:
         self._known = strategies()
         self._found: dict[int, Strategy] = {}
+        self._newest = -1
+
+    def turn_to(self, store: Store) -> None:
+        """Forget everything if the newest events of the store before are not in this one."""
+        newest = int(store.events.seq[-1]) if store.size else -1
+        if newest < self._newest:
+            self._found.clear()
+        self._newest = newest
 
     def __getitem__(self, part: Part) -> Strategy:
         if id(part) not in self._found:
