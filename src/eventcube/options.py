@@ -19,7 +19,7 @@ from eventcube.schema import EventSchema, names
 UNITS_IN_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 
-AUTO, ITERATIVE = "auto", "iterative"
+AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
 
 
 @dataclass(frozen=True, slots=True)

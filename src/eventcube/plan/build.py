@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from eventcube.errors import OptionError
 from eventcube.language.syntax import Comparison
-from eventcube.options import ITERATIVE, Ways
+from eventcube.options import ITERATIVE, REWRITE, Ways
+from eventcube.plan.flat import NoFlatFormError, flat_program
 from eventcube.plan.inner import link_of, nearest, stands_alone
 from eventcube.plan.kinds import FLIPPED, attributes, value_kind
 from eventcube.plan.logical import (
@@ -203,12 +205,12 @@ class _Builder:
     ) -> tuple[list[Step], _Progress]:
         """Bind the part that is due first, then the primitive ones, then the nested ones between them."""
         first, *rest = order
-        ordered = [first, *(i for i in rest if isinstance(parts[i], Leaf))]
-        ordered += [i for i in rest if not isinstance(parts[i], Leaf)]
+        inline = {i for i in rest if isinstance(parts[i], Leaf) or self._way(parts[i])[0] == REWRITE}
+        ordered = [first, *(i for i in rest if i in inline), *(i for i in rest if i not in inline)]
         steps: list[Step] = []
         for i in ordered:
             part = parts[i]
-            if isinstance(part, Leaf) or not steps:
+            if i in inline or not steps:
                 more, at = self._node(part, dues[i], at)
                 steps += more
             else:
@@ -392,10 +394,17 @@ class _Builder:
         around = replace(at, inside=frozenset(), pending=())
         builder = _Builder(self.logical, region, order, around, iterative, test.distinct)
         program, _ = builder.program(None)
-        inner = None
+        inner, flat, refusal = None, None, ""
         if way != ITERATIVE and not isinstance(region.node, Leaf):
             builder.ways = self.ways
             inner = builder.inner(region.node, builder.tests, around, None)
+            flat, refusal = builder._flat(test, around)
+            if way == REWRITE and flat is None:
+                raise OptionError(
+                    f"({self._name(own)}) cannot be rewritten: {refusal}",
+                    code="EC418",
+                    hint="use strategy='auto', which keeps a view where there is no flat form",
+                )
         guarded = () if guard is None or guard in at.inside else tuple(sorted(self.logical.alternatives[guard]))
         return Reject(
             self._name(own),
@@ -407,7 +416,20 @@ class _Builder:
             program,
             inner,
             way,
+            flat,
+            refusal,
         )
+
+    def _flat(self, test: Test, at: _Progress) -> tuple[Program | None, str]:
+        """The negated part as flat cases, or why there are none."""
+
+        def fuse(bind: Bind, predicates: list[Predicate]) -> Bind:
+            return self._fuse(bind, predicates, at)
+
+        try:
+            return flat_program(test, self.tests, self.logical, fuse), ""
+        except NoFlatFormError as error:
+            return None, str(error)
 
     def _decided(self, limit: Limit, at: _Progress) -> Limit:
         return replace(limit, optional=bool(at.optional.intersection(limit.slots)))

@@ -179,7 +179,8 @@ class Nested:
 class Reject:
     """Remove the partial matches that have a match of a negated part between `lower` and `upper`.
 
-    `outer` are the slots the negated part looks at; where none of `guard` is taken nothing is removed.
+    `outer` are the slots the negated part looks at; where none of `guard` is taken nothing is removed. `flat` keeps the
+    partial matches that have none, by flat cases; if there are no such, `refusal` says why.
     """
 
     name: str
@@ -191,6 +192,8 @@ class Reject:
     program: Program
     inner: Inner | None = None
     way: str = "iterative"
+    flat: Program | None = None
+    refusal: str = ""
 
 
 Step = Bind | Union | Absent | Filter | Apart | Stated | Fits | Nested | Reject

@@ -9,7 +9,7 @@ from eventcube.engine.table import ORIGIN
 from eventcube.engine.views.kept import Asks
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.strategy import Executor
-from eventcube.engine.views.view import MANY, Places, View
+from eventcube.engine.views.view import Places, View
 
 # Intervals that contain others are tried first, so often; then the rest at once.
 _ROUNDS = 3
@@ -21,7 +21,7 @@ class Flags:
     def __init__(self, view: View) -> None:
         self.view, self.records = view, Records()
         self.empty = np.zeros(0, np.bool_)
-        self._purged = MANY
+        self._purged = view.many
         view.followers.append(self._move)
 
     def _move(self, before: Places, places: Places, rows: Ints) -> None:
@@ -55,7 +55,7 @@ class Flags:
             alive = self.records.hi > place
             self.records.where(alive)
             self.empty = self.empty[alive]
-            self._purged = max(len(self.records), MANY)
+            self._purged = max(len(self.records), self.view.many)
 
     def _known(self, asks: Asks) -> tuple[Bools, Bools, Ints]:
         """Which intervals are decided, which of those have a result, and how far each is known to have none."""

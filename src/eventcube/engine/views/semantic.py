@@ -14,7 +14,7 @@ from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.kept import Asks, Kept
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.strategy import Executor, Part, register
-from eventcube.engine.views.view import MANY, Places, View
+from eventcube.engine.views.view import Places, View
 
 # Results are sorted by record, then as in other views: no place is larger.
 SPAN = 1 << 41
@@ -36,7 +36,7 @@ class Semantic:
         self.kept = Kept(len(self.inner.slots))
         self.records = Records()
         self._refers = np.zeros(0, np.int64)
-        self._purged = MANY
+        self._purged = self.view.many
         self.view.followers.append(self._move)
 
     @property
@@ -134,7 +134,7 @@ class Semantic:
             alive = self.records.hi > place
             self.records.where(alive)
             counters.inner_unused += self._keep(alive)
-            self._purged = max(len(self.kept) + len(self.records), MANY)
+            self._purged = max(len(self.kept) + len(self.records), self.view.many)
 
     def _move(self, before: Places, places: Places, rows: Ints) -> None:
         if places.plain:

@@ -25,7 +25,6 @@ from eventcube.engine.views.strategy import Executor, Part
 from eventcube.plan.physical import Inner, Nested, Program
 
 NEVER = 2**62
-MANY = 1 << 15
 # So many results are asked for in one go.
 REQUESTS = 1 << 18
 
@@ -116,6 +115,9 @@ class Places:
 class View:
     """The results kept for one nested part, or for a negated one only how near before each last event one begins."""
 
+    # What has left the window is dropped at the latest when twice so many results are kept.
+    many = 1 << 15
+
     def __init__(self, part: Part) -> None:
         assert part.inner is not None
         self.part, self.inner = part, part.inner
@@ -127,7 +129,7 @@ class View:
         self.places: Places | None = None
         self._seq = np.zeros(0, np.int64)
         self._anchors: Ints | None = None
-        self._purged = MANY
+        self._purged = self.many
         # Told of every new store: where events were before, where they are now, and the rows that old rows became.
         self.followers: list[Callable[[Places, Places, Ints], None]] = []
 
@@ -189,7 +191,7 @@ class View:
             counters.inner_unused += int((~used & ~alive).sum())
             self.kept.rebuild(self.kept.block[:, alive], used[alive])
         self.since[:row] = NEVER
-        self._purged = max(len(self.kept), MANY)
+        self._purged = max(len(self.kept), self.many)
         return row
 
     # What is asked.

@@ -1,0 +1,32 @@
+"""Rewriting: a nested part by flat equivalents, without inner results and without anything kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventcube.engine.kernels import Bools
+from eventcube.engine.table import ORIGIN, Table
+from eventcube.engine.views.iterative import Iterative
+from eventcube.engine.views.strategy import Executor, Part, register
+from eventcube.plan.physical import Reject
+
+
+@register("rewrite")
+class Rewrite(Iterative):
+    """A negated part is exclusive flat cases: an outer row is kept if one of them holds.
+
+    Positive parts were flattened when the plan was made.
+    """
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self.flat = part.flat if isinstance(part, Reject) else None
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
+        """For each outer row whether there is an inner match inside its interval."""
+        if self.flat is None:
+            return super().exists(table, executor)
+        found = np.ones(len(table), np.bool_)
+        for out in executor.run(self.flat, table.with_columns({ORIGIN: np.arange(len(table))})):
+            found[out[ORIGIN]] = False
+        return found

@@ -1,0 +1,132 @@
+"""Flat equivalents of negated parts: exclusive sequences in which only single events are negated.
+
+No match of SEQ(B1, …, Bn) lies in an interval if there is no Bn, or no Bn-1 before the last Bn, and so on; none of
+AND(B1, …, Bn) if there is no B1, or a B1 but no B2, and so on. Of each such case at most one holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+
+from eventcube.language import syntax
+from eventcube.language.printer import print_qual
+from eventcube.plan.logical import And, Leaf, LogicalQuery, Negation, Node, Or, Predicate, Seq, slots_of
+from eventcube.plan.order import Test, may_share
+from eventcube.plan.physical import Absent, Bind, Limit, Program, Reject, Step, Term, Union
+
+Fuse = Callable[[Bind, list[Predicate]], Bind]
+
+_START, _END = Limit(Term.REGION_START), Limit(Term.REGION_END)
+
+
+class NoFlatFormError(Exception):
+    """Why a negated part has no flat equivalent."""
+
+
+def flat_program(test: Test, tests: Iterable[Predicate | Test], logical: LogicalQuery, fuse: Fuse) -> Program:
+    """Steps that keep the partial matches without a match of the negated part between START and END."""
+    node = test.negation.region.node
+    own = slots_of(node)
+    if test.negation.guard is not None:
+        raise NoFlatFormError("it stands in an alternative of an OR")
+    for inner in tests:
+        if isinstance(inner, Test):
+            raise NoFlatFormError("it has a negation inside")
+        if len(inner.slots & own) != 1:
+            raise NoFlatFormError(f"{print_qual(inner.qual)} ties its events to each other")
+    predicates = [p for p in tests if isinstance(p, Predicate)]
+    slots = _leaves(node, type(node))
+    shared = [(a, b) for a in slots for b in (*test.distinct, *(slots if isinstance(node, And) else ())) if a != b]
+    if any(may_share(logical.slots[a], logical.slots[b]) for a, b in shared):
+        raise NoFlatFormError("one event could serve two of its components")
+
+    def bind(slot: int, upper: Limit) -> Bind:
+        return fuse(Bind(slot, _START, upper), [p for p in predicates if slot in p.slots])
+
+    def present(slot: int, upper: Limit = _END) -> Bind:
+        found = bind(slot, upper)
+        if found.filters:
+            raise NoFlatFormError(f"{print_qual(found.filters[0].qual)} cannot be asked of the last event alone")
+        return replace(found, latest=True)
+
+    def absent(slot: int, upper: Limit = _END) -> Reject:
+        asked = {s for p in predicates if slot in p.slots for s in p.slots - own}
+        inner = bind(slot, _END)
+        return Reject(
+            logical.slots[slot].name,
+            logical.slots[slot].region,
+            _START,
+            upper,
+            (),
+            tuple(sorted(asked)),
+            (inner,),
+        )
+
+    cases: list[list[Step]] = []
+    match node:
+        case Seq():
+            for first in reversed(range(len(slots))):
+                limits = [*(Limit(Term.BEFORE_FIRST, (s,)) for s in slots[1:]), _END]
+                later = [present(slots[i], limits[i]) for i in reversed(range(first + 1, len(slots)))]
+                cases.append([*later, absent(slots[first], limits[first])])
+        case And():
+            cases = [[*(present(s) for s in slots[:i]), absent(slots[i])] for i in range(len(slots))]
+        case _:
+            return tuple(absent(s) for s in slots)
+    return (Union(tuple((*steps, Absent(slots)) for steps in cases)),)
+
+
+def _leaves(node: Node, kind: type) -> tuple[int, ...]:
+    """The slots of a part without nesting, or nested in its own kind only."""
+    if isinstance(node, Leaf):
+        return (node.slot,)
+    if not isinstance(node, kind):
+        raise NoFlatFormError(f"it has {_NAMES[type(node)]} inside {_NAMES[kind]}")
+    return tuple(s for p in node.parts if not isinstance(p, Negation) for s in _leaves(p, kind))
+
+
+_NAMES: dict[type, str] = {Seq: "SEQ", And: "AND", Or: "OR"}
+
+
+def flat_patterns(pattern: syntax.Pattern) -> list[syntax.Pattern]:
+    """The flat equivalents of a pattern, of which every match meets just one; SEQ inside SEQ becomes one SEQ."""
+    if isinstance(pattern, syntax.Component):
+        return [pattern]
+    choices = [_flat_parts(part, pattern) for part in pattern.parts]
+    return [_with_parts(pattern, [p for parts in chosen for p in parts]) for chosen in product(*choices)]
+
+
+def _with_parts(pattern: syntax.Seq | syntax.And | syntax.Or, parts: list[syntax.Part]) -> syntax.Pattern:
+    if isinstance(pattern, syntax.Or):
+        return replace(pattern, parts=tuple(p for p in parts if not isinstance(p, syntax.Not)))
+    return replace(pattern, parts=tuple(parts))
+
+
+def _flat_parts(part: syntax.Part, around: syntax.Pattern) -> list[tuple[syntax.Part, ...]]:
+    if isinstance(part, syntax.Not):
+        return _negated(part)
+    found: list[tuple[syntax.Part, ...]] = []
+    for flat in flat_patterns(part):
+        inline = isinstance(flat, syntax.Seq) and isinstance(around, syntax.Seq) and not flat.quals
+        found.append(flat.parts if inline and isinstance(flat, syntax.Seq) else (flat,))
+    return found
+
+
+def _negated(part: syntax.Not) -> list[tuple[syntax.Part, ...]]:
+    inner = part.pattern
+    if isinstance(inner, syntax.Component):
+        return [(part,)]
+    parts = [p for p in inner.parts if isinstance(p, syntax.Component)]
+    if isinstance(inner, syntax.Or):
+        return [tuple(syntax.Not(p, part.quals) for p in parts)]
+    cases: list[tuple[syntax.Part, ...]] = []
+    order: Sequence[int] = range(len(parts))
+    for i in order if isinstance(inner, syntax.And) else reversed(order):
+        if isinstance(inner, syntax.Seq):
+            after = [q for p in parts[i + 1 :] for q in (p, syntax.Not(syntax.Component(p.type)))]
+            cases.append((syntax.Not(parts[i], part.quals), *after))
+        else:
+            cases.append((syntax.And((*parts[:i], syntax.Not(parts[i], part.quals))) if i else syntax.Not(parts[i]),))
+    return cases
