@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -24,7 +24,7 @@ from eventcube.plan.result import result_schema
 from eventcube.runtime.many import check_together, long_schema
 from eventcube.runtime.runtime import Queries, named
 from eventcube.schema import HALO, INTERNAL, Kind, kind_of
-from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches
+from eventcube.spark.columns import Batches, arrow_schema, check_readable, column, map_batches
 from eventcube.spark.earliest import ORDER
 from eventcube.spark.groups import Merge, partial_schema
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
@@ -68,7 +68,10 @@ def match_dataframe(
 
 
 def spread_dataframe(events: DataFrame, query: str, *, time: str = "ts", type: str | None = None) -> DataFrame:
-    """What a task of `match` gets to see of the events for one query: to measure Spark's own part of the work."""
+    """What the tasks of `match` get to see of the events for one query, handed on as it is through the same steps.
+
+    It is there to measure Spark's own part of the work.
+    """
     batch = _Batch(events, named(query), True, options(time=time, type=type), None)
     return batch.spread(passes(batch.plans)[0])
 
@@ -167,31 +170,28 @@ class _Batch:
         }
         types = coded_types(each.queries, self.events.schema)
         work = Work(shares, settings, self.single, result, budget(self.events), types)
-        return map_batches(self._packed(each), lambda batches: work(unpacked(batches)), result)
+        return self._through(each, work, result)
 
     def spread(self, each: Pass) -> DataFrame:
-        """The events as the tasks of a pass see them."""
-        kept = self._kept(each)
-        fields = [pa.field(f.name, f.type) for f in arrow_schema(kept)]
+        """The events as the tasks of a pass see them, handed on as they are."""
+        fields = [pa.field(f.name, f.type) for f in arrow_schema(self._kept(each))]
         if isinstance(each.spread, Sliced):
             fields += [pa.field(SLICE, pa.int64()), pa.field(HALO, pa.int8())]
-        return map_batches(self._packed(each), unpacked, pa.schema(fields))
+        return self._through(each, iter, pa.schema(fields))
 
-    def _packed(self, each: Pass) -> DataFrame:
-        """The events that the queries can use, packed, where they can use them."""
+    def _through(self, each: Pass, work: Callable[[Batches], Batches], result: pa.Schema) -> DataFrame:
+        """What the work makes of the events that the queries can use, where they can use them."""
         kept = self._kept(each)
         count = partitions(self.events)
-        slices = None
         match each.spread:
             case Keyed(key):
-                task = F.pmod(F.hash(*[_exact(n, self.columns) for n in key]), F.lit(count))
-                kept = kept.withColumn(TASK, task)
+                return map_batches(kept.repartition(count, *[_exact(n, self.columns) for n in key]), work, result)
             case Sliced(window, behind, ahead):
                 slices = Slices(self.schema, window, slice_width(window), behind, ahead)
+                packed = map_batches(kept, Pack(slices, count), PACKED).repartitionById(count, F.col(TASK))
+                return map_batches(packed, lambda batches: work(unpacked(batches)), result)
             case _:
-                count = 1
-                kept = kept.withColumn(TASK, F.lit(0))
-        return map_batches(kept, Pack(count, slices), PACKED).repartitionById(count, F.col(TASK))
+                return map_batches(kept.repartition(1), work, result)
 
     def _kept(self, each: Pass) -> DataFrame:
         """The events that the queries can use, with the columns that they need."""

@@ -1,5 +1,7 @@
-"""Events on their way through the shuffle: all that go to one task in one row, as Spark moves few long rows in far less
-time than many short ones.
+"""Sliced events on their way through the shuffle: all that go to one task in one row.
+
+Cut in NumPy, they are out of Spark's rows already, and a few long rows are less to move than many short ones. Events
+that are hashed by a key stay in rows: for them the way out and back costs what it saves.
 
 Nothing here needs Spark, so it can be tested without it.
 """
@@ -27,10 +29,10 @@ _BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Packs events for so many tasks: by the slices of time they are in, or by the number in the column TASK."""
+    """Cuts events into slices, and packs them for so many tasks."""
 
+    slices: Slices
     tasks: int
-    slices: Slices | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row for each task that some of the events go to, and again once there are many more events."""
@@ -49,10 +51,6 @@ class Pack:
 
     def _packed(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         events = pa.Table.from_batches(batches).combine_chunks()
-        if self.slices is None:
-            tasks = np.asarray(events.column(TASK))
-            order = self._order(tasks)
-            return self._rows(events.drop_columns(TASK).take(pa.array(order)), tasks)
         rows, slices, halos = self.slices.places(events)
         tasks = slices % self.tasks
         order = self._order(tasks)

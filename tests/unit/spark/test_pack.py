@@ -61,30 +61,30 @@ def test_every_slice_gets_its_events_and_those_around_it(window: int, width: int
     times: list[int | None] = [rng.randrange(-60, 60) for _ in range(200)]
     times += [None, 0, 0, -1, EXTREME - 1, EXTREME, 1 - EXTREME, -EXTREME, 2**63 - 1, -(2**63)]
     table = events_at(times)
-    found = sent(Pack(3, slices_of(table, window, width, behind, ahead)), table)
+    found = sent(Pack(slices_of(table, window, width, behind, ahead), 3), table)
     rows = Counter((row["id"], row[SLICE], row[HALO]) for own in found.values() for row in own)
     assert rows == needed(times, window, width, behind, ahead)
     assert all(row[SLICE] % 3 == task for task, own in found.items() for row in own)
 
 
-def test_a_column_can_say_which_task_an_event_goes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_events_are_packed_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pack, "_ROWS", 16)
     monkeypatch.setattr(pack, "_ROWS_PER_TASK", 1)
-    rng = Random(4)
-    tasks = [rng.choice([0, 1, 4]) for _ in range(100)]
-    table = events_at(list(range(100))).append_column(TASK, pa.array(tasks, pa.int32()))
-    found = sent(Pack(5), table)
-    assert found == {t: [{"ts": i, "id": i} for i in range(100) if tasks[i] == t] for t in (0, 1, 4)}
-    assert len(list(Pack(5)(iter(table.to_batches(max_chunksize=7))))) == 5
+    table = events_at(list(range(100)))
+    work = Pack(slices_of(table, 1, 10, behind=True, ahead=False), 4)
+    assert len(list(work(iter(table.to_batches(max_chunksize=7))))) == 5
+    own = [row["id"] for rows in sent(work, table).values() for row in rows if row[HALO] == 0]
+    assert sorted(own) == list(range(100))
 
 
 def test_nothing_to_pack() -> None:
     table = events_at([None, EXTREME])
-    assert list(Pack(2)(iter([]))) == []
-    assert sent(Pack(2, slices_of(table, 1, 2, True, True)), table) == {}
+    work = Pack(slices_of(table, 1, 2, behind=True, ahead=True), 2)
+    assert list(work(iter([]))) == []
+    assert sent(work, table) == {}
 
 
-def test_packs_keep_what_is_in_them_in_line_with_memory() -> None:
-    table = pa.table({"s": ["a", None, "bcd"] * 5, TASK: pa.array([0, 1, 2] * 5, pa.int32())})
-    for batch in Pack(3)(iter(table.to_batches())):
+def test_what_is_in_packs_is_in_line_with_memory() -> None:
+    table = events_at([0, 1, 2, 3, 4]).append_column("s", pa.array(["a", None, "bcd", "", "e"]))
+    for batch in Pack(slices_of(table, 1, 1, behind=True, ahead=True), 3)(iter(table.to_batches())):
         assert all(len(packed.as_buffer()) % 8 == 0 for packed in batch.column(EVENTS))
