@@ -157,6 +157,31 @@ def test_times_can_be_whole_numbers(unit: str, spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "pattern", ["SEQ(A a, B b)", "SEQ(A a, !C c, B b)", "SEQ(A a, B b, !C c)", "SEQ(!C d, A a, B b, !C c)"]
+)
+def test_matches_across_borders_of_slices_are_found_once(pattern: str, spark: SparkSession) -> None:
+    # Slices of 64 windows: ties and neighbours on their borders, before and after the epoch, and as far as times go.
+    last = 2**62 - 1
+    borders = [64_000 * n for n in (-3, -1, 0, 1, 2)]
+    times = [b + d for b in borders for d in (-1000, -999, -1, -1, 0, 0, 1, 999, 1000)]
+    times += [last - 500, last - 1, last, last, last + 1, 2**63 - 1, -last, 500 - last, -last - 1, -(2**63)]
+    rng = Random(7)
+    table = pa.table(
+        {
+            "at": pa.array(times * 3, pa.int64()),
+            "type": [rng.choice(["A", "B", "C"]) for _ in range(3 * len(times))],
+            "k": [rng.choice([1, 2, None]) for _ in range(3 * len(times))],
+        }
+    )
+    frame = spark.createDataFrame(table).repartition(3)
+    query = f"PATTERN {pattern} WITHIN 1 ms RETURN a.at AS a, b.at AS b"
+    for settings in ({}, {"partition_by": "k"}):
+        expected = ec.match(table, query, time="at", type="type", **settings)
+        assert expected.num_rows > 0
+        assert rows_of(ec.match(frame, query, time="at", type="type", **settings)) == rows_of(expected)
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_times_can_be_text_dates_or_without_zone(zone: str, spark: SparkSession) -> None:
     # 02:30 does not exist in New York that day.

@@ -14,8 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 import eventcube as ec
 from eventcube.options import options
 from eventcube.plan.bind import bind
+from eventcube.schema import HALO
+from eventcube.spark.batch import spread_dataframe
 from eventcube.spark.columns import arrow_schema
 from eventcube.spark.pushdown import superset
+from eventcube.spark.slices import SLICE
 from tests.oracle.generate import random_case, to_arrow
 from tests.spark.frames import rows_of
 
@@ -90,7 +93,25 @@ def test_a_key_spreads_events_by_hash_and_leaves_out_nulls(trades: DataFrame) ->
     plan = plan_of(found)
     assert "hashpartitioning(account" in plan
     assert "IsNotNull(account)" in plan
-    assert "Generate" not in plan
+
+
+def test_slices_go_through_the_shuffle_in_packs(trades: DataFrame) -> None:
+    above, below = plan_of(ec.match(trades, "PATTERN SEQ(DELL a, INTC b) WITHIN 9 ms", type="symbol")).split("Exchange")
+    assert "MapInArrow" in above
+    assert "MapInArrow" in below
+
+
+def test_what_tasks_see_can_be_had_without_the_engine(trades: DataFrame) -> None:
+    sliced = spread_dataframe(trades, "PATTERN SEQ(DELL a, INTC b) WITHIN 9 ms RETURN a.ts AS a", type="symbol")
+    wanted = trades.where("symbol IN ('DELL', 'INTC')").count()
+    assert sliced.columns == ["symbol", "ts", SLICE, HALO]
+    assert sliced.where(F.col(HALO) == 0).count() == wanted
+    assert sliced.count() > wanted
+    keyed = spread_dataframe(
+        trades, "PATTERN SEQ(DELL a, INTC b, a.account = b.account) WITHIN 1 s RETURN a.ts AS a", type="symbol"
+    )
+    assert keyed.columns == ["symbol", "ts", "account"]
+    assert keyed.count() == wanted
 
 
 def test_a_window_that_counts_events_gets_all_of_them(trades: DataFrame) -> None:

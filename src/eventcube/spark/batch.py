@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -21,18 +21,20 @@ from eventcube.plan.build import build
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.result import result_schema
-from eventcube.runtime.ingest import read_times
 from eventcube.runtime.many import check_together, long_schema
 from eventcube.runtime.runtime import Queries, named
-from eventcube.schema import EventSchema, Kind, kind_of
-from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches, microseconds
+from eventcube.schema import HALO, INTERNAL, Kind, kind_of
+from eventcube.spark.columns import Batches, arrow_schema, check_readable, column, map_batches
 from eventcube.spark.earliest import ORDER
 from eventcube.spark.groups import Merge, partial_schema
+from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
 from eventcube.spark.partition import Share, Work
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
 from eventcube.spark.pushdown import coded_types, usable
 from eventcube.spark.settings import budget, partitions
-from eventcube.spark.slices import SLICE, TIME, cut
+from eventcube.spark.slices import SLICE, Slices, slice_width
+
+_PLACE = INTERNAL + "place"
 
 
 def match_dataframe(
@@ -66,7 +68,10 @@ def match_dataframe(
 
 
 def spread_dataframe(events: DataFrame, query: str, *, time: str = "ts", type: str | None = None) -> DataFrame:
-    """What a task of `match` gets to see of the events for one query: to measure Spark's own part of the work."""
+    """What the tasks of `match` get to see of the events for one query, handed on as it is through the same steps.
+
+    It is there to measure Spark's own part of the work.
+    """
     batch = _Batch(events, named(query), True, options(time=time, type=type), None)
     return batch.spread(passes(batch.plans)[0])
 
@@ -119,8 +124,8 @@ class _Batch:
             return kept.drop(ORDER)
         place = F.row_number().over(Window.partitionBy("query").orderBy(ORDER))
         most = F.create_map(*[F.lit(v) for s in shares for v in (next(iter(s.queries)), s.limit)])
-        ranked = found.withColumn(TIME, place).where(F.col(TIME) <= most[F.col("query")])
-        return ranked.drop(ORDER, TIME)
+        ranked = found.withColumn(_PLACE, place).where(F.col(_PLACE) <= most[F.col("query")])
+        return ranked.drop(ORDER, _PLACE)
 
     def _groups(self, each: Pass, logical: LogicalQuery) -> DataFrame:
         schema = partial_schema(logical)
@@ -165,28 +170,34 @@ class _Batch:
         }
         types = coded_types(each.queries, self.events.schema)
         work = Work(shares, settings, self.single, result, budget(self.events), types)
-        return map_batches(self.spread(each), work, result)
+        return self._through(each, work, result)
 
     def spread(self, each: Pass) -> DataFrame:
-        """The events that the queries can use, where they can use them."""
-        types = coded_types(each.queries, self.events.schema)
-        kept = self.events.where(reduce(Column.__and__, usable(each.queries, self.events.schema)))
-        kept = kept.select(*[column(n) for n in self._needed(list(each.plans.values()))])
+        """The events as the tasks of a pass see them, handed on as they are."""
+        fields = [pa.field(f.name, f.type) for f in arrow_schema(self._kept(each))]
+        if isinstance(each.spread, Sliced):
+            fields += [pa.field(SLICE, pa.int64()), pa.field(HALO, pa.int8())]
+        return self._through(each, iter, pa.schema(fields))
+
+    def _through(self, each: Pass, work: Callable[[Batches], Batches], result: pa.Schema) -> DataFrame:
+        """What the work makes of the events that the queries can use, where they can use them."""
+        kept = self._kept(each)
         count = partitions(self.events)
         match each.spread:
             case Keyed(key):
-                return self._coded(kept, types).repartition(count, *[_exact(n, self.columns) for n in key])
+                return map_batches(kept.repartition(count, *[_exact(n, self.columns) for n in key]), work, result)
             case Sliced(window, behind, ahead):
-                names = list(kept.columns)
-                micros = microseconds(kept, self.options.time, self.options.time_unit)
-                if micros is None:
-                    kept, micros = _with_time(kept, self.schema), F.col(TIME)
-                sliced = cut(kept, micros, window, behind=behind, ahead=ahead)
-                sliced = sliced.select(*[column(n) for n in (*names, *sliced.columns[-2:])])
-                place = F.pmod(F.col(SLICE), F.lit(count)).cast("int")
-                return self._coded(sliced, types).repartitionById(count, place)
+                slices = Slices(self.schema, window, slice_width(window), behind, ahead)
+                packed = map_batches(kept, Pack(slices, count), PACKED).repartitionById(count, F.col(TASK))
+                return map_batches(packed, lambda batches: work(unpacked(batches)), result)
             case _:
-                return self._coded(kept, types).repartition(1)
+                return map_batches(kept.repartition(1), work, result)
+
+    def _kept(self, each: Pass) -> DataFrame:
+        """The events that the queries can use, with the columns that they need."""
+        kept = self.events.where(reduce(Column.__and__, usable(each.queries, self.events.schema)))
+        kept = kept.select(*[column(n) for n in self._needed(list(each.plans.values()))])
+        return self._coded(kept, coded_types(each.queries, self.events.schema))
 
     def _coded(self, frame: DataFrame, types: tuple[str, ...]) -> DataFrame:
         """The frame with the place of each type among the types, which is less to carry than its name."""
@@ -211,17 +222,3 @@ def _exact(name: str, schema: pa.Schema) -> Column:
         return own
     number = own.cast("double")
     return F.when(~F.isnan(number), number + F.lit(0.0))
-
-
-def _with_time(frame: DataFrame, schema: EventSchema) -> DataFrame:
-    """The frame with a column of microseconds, read from text as the engine reads it."""
-    own = schema.columns
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            times, valid = read_times(pa.chunked_array([batch.column(schema.time)]), schema)
-            micros = pa.array(times, mask=None if valid is None else ~valid)
-            yield batch.append_column(TIME, micros)
-
-    fields = [own.field(n) for n in frame.columns]
-    return map_batches(frame, read, pa.schema([*fields, pa.field(TIME, pa.int64())]))

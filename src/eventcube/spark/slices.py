@@ -7,14 +7,16 @@ that every match is found, and found once.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from dataclasses import dataclass
 
-from eventcube.schema import HALO, INTERNAL
-from eventcube.spark.columns import column
+import numpy as np
+import pyarrow as pa
+
+from eventcube.engine.kernels import Array, Ints
+from eventcube.runtime.ingest import read_times
+from eventcube.schema import INTERNAL, EventSchema
 
 SLICE = INTERNAL + "slice"
-TIME = INTERNAL + "time"
 # The largest window that is cut; beyond it (some 36,000 years) the line is one piece.
 WIDEST = 2**60
 # How many windows a slice has, for windows up to so many microseconds: the part that is borrowed shrinks with it, but
@@ -30,38 +32,32 @@ def slice_width(window: int) -> int:
     return max(window * windows, _SHORTEST)
 
 
-def cut(frame: DataFrame, micros: Column, window: int, *, behind: bool, ahead: bool) -> DataFrame:
-    """The events with the slice they are in, and once more for each slice that borrows them.
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Slices of a width, each with the window behind it (HALO is -1), the window ahead of it (1), or both."""
 
-    A slice borrows the window behind it (HALO is -1), the window ahead of it (1), or both.
-    """
-    width = slice_width(window)
-    own = _place(0, width, 0)
-    borrowed = [*([(window, -1)] if behind else []), *([(-window, 1)] if ahead else [])]
-    here = _index(0, width)
-    if len(borrowed) == 1:
-        ((shift, halo),) = borrowed
-        both = f"array({own}, {_place(shift, width, halo)})"
-        places = f"IF({_index(shift, width)} = {here}, array({own}), {both})"
-    else:
-        rest = [
-            f"IF({_index(shift, width)} = {here}, {_NOWHERE}, array({_place(shift, width, halo)}))"
-            for shift, halo in borrowed
-        ]
-        places = f"concat({', '.join([f'array({own})', *rest])})"
-    kept = [column(name) for name in frame.columns]
-    timed = frame.withColumn(TIME, micros).where(F.col(TIME).isNotNull())
-    return timed.select(*kept, F.inline(F.expr(places)))
+    schema: EventSchema
+    window: int
+    width: int
+    behind: bool
+    ahead: bool
 
-
-_NOWHERE = f"CAST(array() AS ARRAY<STRUCT<{SLICE}: BIGINT, {HALO}: TINYINT>>)"
-
-
-def _index(shift: int, width: int) -> str:
-    """The number of the slice that the time, so much later, lies in."""
-    moved = f"({TIME} + {shift}L)"
-    return f"(({moved} - pmod({moved}, {width}L)) div {width}L)"
-
-
-def _place(shift: int, width: int, halo: int) -> str:
-    return f"named_struct('{SLICE}', {_index(shift, width)}, '{HALO}', CAST({halo} AS TINYINT))"
+    def places(self, events: pa.Table) -> tuple[Ints, Ints, Array]:
+        """Rows of events, the number of a slice that each is needed in, and what it is marked with there."""
+        ts, valid = read_times(events.column(self.schema.time), self.schema)
+        own = ts // self.width
+        since = ts - own * self.width
+        rows, slices, halos = [np.arange(len(ts))], [own], [np.zeros(len(ts), np.int8)]
+        for borrows, near, step in (
+            (self.behind, since >= self.width - self.window, 1),
+            (self.ahead, since < self.window, -1),
+        ):
+            if borrows:
+                rows.append(np.flatnonzero(near))
+                slices.append(own[rows[-1]] + step)
+                halos.append(np.full(len(rows[-1]), -step, np.int8))
+        found = np.concatenate(rows), np.concatenate(slices), np.concatenate(halos)
+        if valid is None:
+            return found
+        usable = valid[found[0]]
+        return found[0][usable], found[1][usable], found[2][usable]
