@@ -54,8 +54,8 @@ def agrees(name: str, case: Case, cut: Sequence[int]) -> bool:
     try:
         check(*case, cut, strategy=name)
     except OptionError as error:
-        assert name == "rewrite"
-        assert error.code == "EC418"
+        if name != "rewrite" or error.code != "EC418":
+            raise
         return False
     return True
 
