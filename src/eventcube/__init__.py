@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eventcube.concepts.concepts import Concepts
+    from eventcube.engine.counters import Counts
     from eventcube.errors import (
         BindError,
         EventCubeError,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BindError",
     "Concepts",
+    "Counts",
     "EventCubeError",
     "EventCubeWarning",
     "InputError",
@@ -43,6 +45,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Concepts": "concepts.concepts",
+    "Counts": "engine.counters",
     "Runtime": "runtime.runtime",
     "explain": "explain",
     "match": "match",

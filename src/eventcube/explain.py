@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
+from eventcube.match import run
 from eventcube.options import wrong
 from eventcube.plan import explain as plan
 from eventcube.runtime.frames import is_spark, to_arrow
-from eventcube.runtime.runtime import hierarchy
+from eventcube.runtime.runtime import Runtime, hierarchy
 
 
 class Explanation(str):
@@ -33,15 +35,29 @@ def explain(
     events: Any,
     *,
     concepts: Concepts | Mapping[str, Any] | None = None,
+    analyze: bool = False,
     **settings: Any,
 ) -> Explanation:
     """How a query would run over events: keys, predicates by class, steps, and the columns of the result.
 
-    Events are whatever `match` takes, or just their Arrow schema; none is read. Settings are those of `match`.
+    Events are whatever `match` takes, or just their Arrow schema; none is read. Settings are those of `match`. With
+    `analyze` the query runs in this process, its matches are thrown away, and what was counted stands beside what the
+    cost model expected of each strategy.
     """
     if not isinstance(query, str | Query):
         raise wrong("query", query, "one query as text")
-    return Explanation(plan.explain(query, _columns(events), concepts=hierarchy(concepts), **settings))
+    text = plan.explain(query, _columns(events), concepts=hierarchy(concepts), **settings)
+    return Explanation(f"{text}\n{_measured(query, events, concepts, settings)}" if analyze else text)
+
+
+def _measured(query: str | Query, events: Any, concepts: Any, settings: Mapping[str, Any]) -> str:
+    if isinstance(events, pa.Schema):
+        raise OptionError("there are no events to analyze", code="EC419", hint="hand over events, not their columns")
+    table = events.toArrow() if is_spark(events) else to_arrow(events)
+    runtime = Runtime(query, schema=table.schema, concepts=concepts, **settings)
+    for _ in run(runtime, table):
+        pass
+    return runtime.report()
 
 
 def _columns(events: Any) -> pa.Schema:

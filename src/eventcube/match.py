@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.engine.counters import Counters, Counts
 from eventcube.errors import EventCubeWarning
 from eventcube.language.syntax import Component, Query
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
@@ -31,11 +32,13 @@ def match(
     time_unit: str = "us",
     strategy: str | Mapping[str, str] = "auto",
     limit: int | None = None,
+    counters: Counts | None = None,
 ) -> Any:
     """All matches of a query (or of several) over events.
 
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
-    same kind. On Spark nothing runs until the result is used.
+    same kind. On Spark nothing runs until the result is used. `strategy` names how nested parts are answered, for all
+    or by a variable of each part. `counters` tells afterwards what was done.
     """
     read = named(queries)
     queries = read["q1"] if isinstance(queries, str | Query) else read
@@ -54,9 +57,11 @@ def match(
     if is_spark(events):
         from eventcube.spark.batch import match_dataframe
 
-        return match_dataframe(events, queries, **settings)
+        return match_dataframe(events, queries, counters=counters, **settings)
     table = to_arrow(events)
     runtime = Runtime(queries, schema=table.schema, **settings)
+    if counters is not None:
+        counters.follow(lambda: Counters(**runtime.counters))
     return from_arrow(pa.Table.from_batches(run(runtime, table), runtime.schema), events)
 
 

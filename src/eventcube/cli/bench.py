@@ -75,5 +75,28 @@ def spark(out: Path, data: Path, events: int, master: str, repetitions: int, sca
     )
 
 
+@bench.command(short_help="Strategies for nested parts against each other.")
+@_OUT
+@click.option(
+    "--experiment", "names", multiple=True, type=click.Choice(["1", "2a", "2b", "3", "4", "5", "6"]), help="Only these."
+)
+@click.option("--scale", default=1.0, show_default=True, help="Streams so many times as long.")
+@click.option("--repetitions", default=3, show_default=True, help="How often each is timed; the median counts.")
+@click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
+def nested(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plots: bool) -> None:
+    """Run the papers' experiments on nested queries on one core, with the work done beside the time it took.
+
+    \b
+    Example:
+      eventcube bench nested --experiment 1
+    """
+    from eventcube.bench.nested import bench_nested
+
+    try:
+        bench_nested(out, names, scale=scale, repetitions=repetitions, plots=plots)
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
+
+
 def _not_installed(error: ModuleNotFoundError) -> OptionError:
     return OptionError(f"{error.name} is not installed", code="EC423", hint="pip install 'eventcube[bench]'")

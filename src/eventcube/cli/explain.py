@@ -7,7 +7,7 @@ import click
 from eventcube.cli.columns import input_columns, mentioned_columns, parse_columns
 from eventcube.cli.inputs import FORMATS, find_inputs
 from eventcube.cli.query import read_query
-from eventcube.cli.settings import event_options, make_settings
+from eventcube.cli.settings import event_options, make_settings, strategy_option
 from eventcube.errors import OptionError
 from eventcube.plan import explain as plan_explain
 
@@ -18,6 +18,8 @@ from eventcube.plan import explain as plan_explain
 @click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
 @event_options
+@strategy_option
+@click.option("--analyze", is_flag=True, help="Run it over INPUT in this process, and show what was counted.")
 def explain(
     query: str,
     inputs: tuple[str, ...],
@@ -29,10 +31,13 @@ def explain(
     order_by: str | None,
     concepts: str | None,
     time_unit: str,
+    strategy: str,
+    analyze: bool,
 ) -> None:
     """Show the plan of QUERY (a file, or the text itself) over INPUT: keys, predicates, steps and the result's columns.
 
-    Without INPUT or --columns, columns are taken to be there as the query names them. Starts no Spark.
+    Without INPUT or --columns, columns are taken to be there as the query names them. Starts no Spark. With --analyze
+    the query is run, and what the cost model expected of each strategy stands beside what was done.
 
     \b
     Example:
@@ -45,5 +50,14 @@ def explain(
         found = input_columns(find_inputs(inputs, input_format))
     else:
         found = parse_columns(columns) if columns else mentioned_columns(parsed, time, type_)
-    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit)
+    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy)
+    if analyze:
+        from eventcube.cli.arrow_input import read_events
+        from eventcube.explain import explain as analyzed
+
+        if not inputs:
+            raise OptionError("--analyze needs events", code="EC419", hint="name an INPUT")
+        events = read_events(find_inputs(inputs, input_format))
+        click.echo(analyzed(parsed, events, analyze=True, **settings.for_match()))
+        return
     click.echo(plan_explain.explain(parsed, found, **settings.for_match()))

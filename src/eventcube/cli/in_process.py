@@ -15,6 +15,7 @@ from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
+from eventcube.engine.counters import Counters, Counts
 from eventcube.language.syntax import Query
 from eventcube.match import run, set_aside, warn_unbounded
 from eventcube.runtime.ingest import REASON
@@ -31,6 +32,8 @@ class InProcess:
         self.columns = self.events.schema
         self.runtime = Runtime(query, schema=self.events.schema, **settings.for_match())
         self.schema = self.runtime.schema
+        self.counters = Counts()
+        self.counters.follow(lambda: Counters(**self.runtime.counters))
         warn_unbounded(query)
 
     def sample(self, columns: list[str], most: int) -> pa.Table:

@@ -22,6 +22,7 @@ from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Survey, first, wanted_types
+from eventcube.engine.counters import Counts
 from eventcube.errors import EventCubeError, InputError, OptionError
 from eventcube.language.syntax import Query
 from eventcube.match import match, set_aside
@@ -110,13 +111,14 @@ class OnSpark:
             columns = text_columns(inputs)
         self.spark = Spark(master, configured, quiet=quiet)
         self.begun = self.spark.begun
+        self.counters = Counts()
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
                 paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
                 self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, columns, nanoseconds)
                 self.events = self.read.drop(files.CORRUPT)
                 self.columns = arrow_schema(self.events)
-                self.matches: DataFrame = match(self.events, query, **settings.for_match())
+                self.matches: DataFrame = match(self.events, query, counters=self.counters, **settings.for_match())
                 self.schema = arrow_schema(self.matches)
         except BaseException:
             self.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_losses, 
 from eventcube.cli.query import read_query
 from eventcube.cli.result_files import remove
 from eventcube.cli.screen import show_matches
-from eventcube.cli.settings import event_options, make_settings
+from eventcube.cli.settings import event_options, make_settings, strategy_option
 from eventcube.cli.summary import Summary
 from eventcube.cli.survey import Survey, check_survey
 
@@ -27,6 +28,10 @@ class Runner(Protocol):
 
     columns: pa.Schema
     schema: pa.Schema
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What was counted so far."""
 
     def sample(self, columns: list[str], most: int) -> pa.Table:
         """Some of the events, with these columns only."""
@@ -65,7 +70,7 @@ class Runner(Protocol):
 )
 @event_options
 @click.option("--limit", type=click.IntRange(1), help="At most so many matches, the earliest.")
-@click.option("--strategy", default="auto", show_default=True, help="How nested parts are evaluated.")
+@strategy_option
 @click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
 @click.option("--no-spark", is_flag=True, help="Run in this process on one core: quickest for small inputs.")
@@ -152,6 +157,7 @@ def run(
         set_aside if aside else None,
         survey.set_aside,
         bool(parsed.agg),
+        {name: count for name, count in runner.counters.items() if name.startswith(("inner_", "view_"))},
     )
     if as_json:
         click.echo(summary.as_json())

@@ -23,7 +23,7 @@ class Settings:
     order_by: tuple[str, ...] = ()
     concepts: Concepts | None = None
     time_unit: str = "us"
-    strategy: str = "auto"
+    strategy: str | dict[str, str] = "auto"
     limit: int | None = None
 
     def for_match(self) -> dict[str, Any]:
@@ -38,6 +38,15 @@ class Settings:
             "strategy": self.strategy,
             "limit": self.limit,
         }
+
+
+strategy_option = click.option(
+    "--strategy",
+    default="auto",
+    show_default=True,
+    help="How nested parts are answered: iterative, rewrite, aggressive, balanced, passive, semantic, auto; or for "
+    "each part by a variable in it: s=balanced,d=passive.",
+)
 
 
 def event_options(command: F) -> F:
@@ -82,9 +91,17 @@ def make_settings(
         _names(order_by),
         Concepts.from_yaml(concepts) if concepts else None,
         time_unit,
-        strategy,
+        _strategy(strategy),
         limit,
     )
+
+
+def _strategy(value: str) -> str | dict[str, str]:
+    """`balanced` for all nested parts, or `s=balanced,d=passive` for those with these variables."""
+    if "=" not in value:
+        return value
+    pairs = (item.partition("=") for item in value.split(",") if item.strip())
+    return {name.strip(): way.strip() for name, _, way in pairs}
 
 
 def _names(value: str | None) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ class Summary:
     set_aside_out: str | None = None
     set_aside_reasons: Mapping[str, int] = field(default_factory=dict)
     grouped: bool = False
+    nested: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -50,6 +51,13 @@ class Summary:
             reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.set_aside_reasons.items())
             where = f"in {self.set_aside_out}" if self.set_aside_out else "--set-aside PATH writes them"
             lines.append(f"{self.set_aside:,} set aside ({reasons}); {where}")
+        if any(self.nested.values()):
+            own = {name: f"{count:,}" for name, count in self.nested.items()}
+            lines.append(
+                f"nested parts: {own['inner_computed']} inner results computed, {own['inner_reused']} reused, "
+                f"{own['inner_unused']} never used; {own['view_lookups']} look-ups, {own['view_intervals']} intervals, "
+                f"views held {own['view_bytes']} bytes"
+            )
         if self.out:
             lines.append(f"written to {self.out}")
         return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 
@@ -35,3 +36,37 @@ class Counters:
         """Count what another run counted, too."""
         for f in fields(self):
             setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
+
+
+class Counts(Mapping[str, int]):
+    """The counters of a `match`, to be read when its result has been used; hand it over as `counters=`.
+
+    >>> counts = Counts()
+    >>> counts["matches"]
+    0
+    """
+
+    def __init__(self) -> None:
+        self._sources: list[Callable[[], Counters]] = []
+
+    def follow(self, source: Callable[[], Counters]) -> None:
+        """Count in what a run has counted by the time of asking."""
+        self._sources.append(source)
+
+    def _total(self) -> dict[str, int]:
+        total = Counters()
+        for source in self._sources:
+            total.add(source())
+        return total.as_dict()
+
+    def __getitem__(self, name: str) -> int:
+        return self._total()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._total())
+
+    def __len__(self) -> int:
+        return len(fields(Counters))
+
+    def __repr__(self) -> str:
+        return f"Counts({self._total()})"

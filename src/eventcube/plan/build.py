@@ -56,9 +56,10 @@ def build(logical: LogicalQuery, ways: Ways | None = None) -> PhysicalQuery:
     looks_back = any(t.lower.term is Term.WINDOW_START for t in order.tests)
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
     due = Due(forward, frozenset({State.DUE}))
-    steps, end = _Builder(logical, logical.region, order, ways=ways or Ways()).program(due)
+    chosen = ways or Ways()
+    steps, end = _Builder(logical, logical.region, order, ways=chosen).program(due)
     first, last = order.earliest(order.all), order.latest(order.all)
-    return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)))
+    return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)), chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,8 @@ class _Builder:
         after, around = self._flush(self._set_apart(own, at, due), around)
         assert not around.pending, "every test must find its place"
         slots = tuple(sorted(own))
-        return Inner(slots, last, program, nearest(program, self.logical), link, tuple(after))
+        ordered = isinstance(node, Seq)
+        return Inner(slots, last, ordered, program, nearest(program, self.logical), link, tuple(after))
 
     def _set_apart(self, own: frozenset[int], at: _Progress, due: Due | None) -> list[Step]:
         """What a part's events must be, beside lying in its interval, for the events around it."""

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.language.parse import parse
-from eventcube.language.printer import print_qual, print_query, print_value, print_window
+from eventcube.language.printer import print_pattern, print_qual, print_query, print_value, print_window
 from eventcube.language.syntax import CountWindow, Query
-from eventcube.options import options
+from eventcube.options import REWRITE, options
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
+from eventcube.plan.flat import flat_patterns
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.physical import (
     Absent,
@@ -44,7 +45,8 @@ def explain(
     """How a query would run over events with these columns: keys, predicates by class, steps, and the result."""
     query = parse(query) if isinstance(query, str) else query
     concepts = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
-    plan = build(bind(query, options(**settings).schema(schema), concepts))
+    chosen = options(**settings)
+    plan = build(bind(query, chosen.schema(schema), concepts), chosen.strategy)
     return "\n".join(_lines(plan))
 
 
@@ -62,6 +64,10 @@ def _lines(plan: PhysicalQuery) -> Iterator[str]:
     yield from shown or ["  none"]
     yield "steps"
     yield from _steps(plan.program, plan, 1)
+    if plan.ways.default == REWRITE:
+        yield "flat queries"
+        for pattern in flat_patterns(logical.query.pattern):
+            yield f"  {' '.join(print_pattern(pattern).split())}"
     yield "result"
     for field in result_schema(logical):
         yield f"  {field.name}: {field.type}"
@@ -112,13 +118,40 @@ def _steps(program: Program, plan: PhysicalQuery, depth: int) -> Iterator[str]:
             case Fits(own):
                 yield f"{indent}keep where {_names(own, plan)} lie in one window"
             case Nested():
-                yield f"{indent}nested part ({step.name}) {_range(step.lower, step.upper, plan)}"
+                yield f"{indent}nested part ({step.name}) {_range(step.lower, step.upper, plan)}{_way(step)}"
+                yield from _view(step, plan, depth + 1)
                 yield from _steps(step.program, plan, depth + 1)
             case Reject():
-                yield f"{indent}remove if there is ({step.name}) {_range(step.lower, step.upper, plan)}"
+                yield f"{indent}remove if there is ({step.name}) {_range(step.lower, step.upper, plan)}{_way(step)}"
+                yield from _view(step, plan, depth + 1)
                 yield from _steps(step.program, plan, depth + 1)
             case _:
                 assert_never(step)
+
+
+def _way(part: Nested | Reject) -> str:
+    return f", by {part.way}" if part.inner is not None else ""
+
+
+def _view(part: Nested | Reject, plan: PhysicalQuery, depth: int) -> Iterator[str]:
+    """What a view of the part would be like."""
+    indent, inner = "  " * depth, part.inner
+    if inner is None:
+        return
+    if part.way == REWRITE and isinstance(part, Reject) and part.flat is not None:
+        yield f"{indent}kept by flat cases"
+        yield from _steps(part.flat, plan, depth + 1)
+        return
+    split = (
+        "" if inner.link is None else f", split by {print_value(inner.link.inner)} = {print_value(inner.link.outer)}"
+    )
+    tuples = isinstance(part, Nested) or bool(inner.after) or (inner.link is not None and inner.link.end is None)
+    yield f"{indent}a view keeps {'its results' if tuples else 'where the nearest result begins'}{split}"
+    if inner.after:
+        yield f"{indent}then, for each outer row"
+        yield from _steps(inner.after, plan, depth + 1)
+    if isinstance(part, Reject):
+        yield f"{indent}{'a flat form exists' if part.flat is not None else f'no flat form: {part.refusal}'}"
 
 
 def _where(bind: Bind, plan: PhysicalQuery) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from eventcube.language.syntax import Value
+from eventcube.options import Ways
 from eventcube.plan.logical import LogicalQuery, Predicate
 
 
@@ -147,12 +148,14 @@ class Inner:
     """A nested part by itself, as views keep it.
 
     `program` finds the results whose last event is a given one, the anchor, and whose first is not before START;
-    `nearest` finds only the one that begins last. `last` are the slots that can hold the anchor. What ties the part to
-    the events around it is left out: an equality is the `link`, `after` is tested for each outer row.
+    `nearest` finds only the one that begins last. `last` are the slots that can hold the anchor; `ordered` parts are a
+    SEQ. What ties the part to the events around it is left out: an equality is the `link`, `after` is tested for each
+    outer row.
     """
 
     slots: tuple[int, ...]
     last: tuple[int, ...]
+    ordered: bool
     program: Program
     nearest: Program
     link: Link | None
@@ -215,3 +218,4 @@ class PhysicalQuery:
     first: tuple[int, ...]
     last: tuple[int, ...]
     optional: tuple[int, ...]
+    ways: Ways

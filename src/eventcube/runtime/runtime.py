@@ -121,6 +121,14 @@ class Runtime:
             total.add(engine.counters)
         return total.as_dict()
 
+    def report(self) -> str:
+        """What was counted, and for each nested part what the cost model expected, in words."""
+        lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in self.counters.items() if value)]
+        for name, engine in self._engines.items():
+            parts = [f"  {line}" for line in engine.parts.report()]
+            lines += [f"nested parts{'' if self.single else f' of {name}'}", *parts] if parts else []
+        return "\n".join(lines)
+
     @property
     def kept(self) -> int:
         """How many events are kept for matches to come, at most, by a query."""

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.engine.counters import Counts
 from eventcube.engine.views.strategy import check_ways
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
@@ -25,6 +26,7 @@ from eventcube.runtime.many import check_together, long_schema
 from eventcube.runtime.runtime import Queries, named
 from eventcube.schema import HALO, INTERNAL, Kind, kind_of
 from eventcube.spark.columns import Batches, arrow_schema, check_readable, column, map_batches
+from eventcube.spark.counted import Count, counted
 from eventcube.spark.earliest import ORDER
 from eventcube.spark.groups import Merge, partial_schema
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
@@ -49,6 +51,7 @@ def match_dataframe(
     time_unit: str = "us",
     strategy: str | Mapping[str, str] = "auto",
     limit: int | None = None,
+    counters: Counts | None = None,
 ) -> DataFrame:
     """The matches as a DataFrame that is computed when it is used; what is wrong with the queries is said at once."""
     if events.isStreaming:
@@ -64,7 +67,9 @@ def match_dataframe(
     )
     check_ways(chosen.strategy)
     hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
-    return _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy).frame()
+    batch = _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy)
+    batch.counted = None if counters is None else counted(events, counters)
+    return batch.frame()
 
 
 def spread_dataframe(events: DataFrame, query: str, *, time: str = "ts", type: str | None = None) -> DataFrame:
@@ -83,9 +88,10 @@ class _Batch:
         self, events: DataFrame, queries: Mapping[str, Query], single: bool, chosen: Options, concepts: Concepts | None
     ) -> None:
         self.events, self.single, self.options, self.concepts = events, single, chosen, concepts
+        self.counted: Count | None = None
         self.columns = arrow_schema(events)
         self.schema = chosen.schema(self.columns)
-        self.plans = {name: build(bind(q, self.schema, concepts)) for name, q in queries.items()}
+        self.plans = {name: build(bind(q, self.schema, concepts), chosen.strategy) for name, q in queries.items()}
         if not single:
             check_together(queries)
         check_readable(self.columns, self._needed(list(self.plans.values())))
@@ -169,7 +175,7 @@ class _Batch:
             "strategy": self.options.strategy,
         }
         types = coded_types(each.queries, self.events.schema)
-        work = Work(shares, settings, self.single, result, budget(self.events), types)
+        work = Work(shares, settings, self.single, result, budget(self.events), types, self.counted)
         return self._through(each, work, result)
 
     def spread(self, each: Pass) -> DataFrame:

@@ -17,6 +17,7 @@ from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime.many import long_form, long_schema
 from eventcube.runtime.runtime import Runtime
 from eventcube.schema import HALO
+from eventcube.spark.counted import Count
 from eventcube.spark.earliest import OrderKeys, tie_breakers, with_order
 from eventcube.spark.groups import partial_batches
 from eventcube.spark.runs import Budget, Sorter, in_order
@@ -42,7 +43,7 @@ class Share:
 class Work:
     """All that a task needs to know. `single`: the result has the columns of the one query there is.
 
-    `types` are the names that numbers in the type column stand for, counted from 1.
+    `types` are the names that numbers in the type column stand for, counted from 1; `counted` takes the counters in.
     """
 
     shares: tuple[Share, ...]
@@ -51,6 +52,7 @@ class Work:
     result: pa.Schema
     budget: Budget = field(default_factory=Budget)
     types: tuple[str, ...] = ()
+    counted: Count | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches over a partition, as they are found."""
@@ -76,6 +78,8 @@ class Work:
                 yield from self._fitted(runner.push(piece))
         for runner in runners:
             yield from self._fitted(runner.finish())
+            if self.counted is not None:
+                self.counted(runner.runtime.counters)
 
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with type names, as a dictionary, in place of their numbers."""

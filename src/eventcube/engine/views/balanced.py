@@ -11,7 +11,7 @@ from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Requests
 
 
-@register("balanced", "auto")
+@register("balanced")
 class Balanced(Sliding):
     """Intervals are asked for together, so the longest that hold an event say how far back it is needed.
 

@@ -102,6 +102,7 @@ class Parts:
     def __init__(self) -> None:
         self._known = strategies()
         self._found: dict[int, Strategy] = {}
+        self._parts: dict[int, Part] = {}
         self._newest = -1
 
     def turn_to(self, store: Store) -> None:
@@ -109,13 +110,23 @@ class Parts:
         newest = int(store.events.seq[-1]) if store.size else -1
         if newest < self._newest:
             self._found.clear()
+            self._parts.clear()
         self._newest = newest
 
     def __getitem__(self, part: Part) -> Strategy:
         if id(part) not in self._found:
             way = part.way if part.inner is not None else ITERATIVE
             self._found[id(part)] = self._known[way](part)
+            self._parts[id(part)] = part
         return self._found[id(part)]
+
+    def report(self) -> Iterator[str]:
+        """For each part that decides for itself what it expected and what it did, in words."""
+        for part, strategy in zip(self._parts.values(), self._found.values(), strict=True):
+            lines = getattr(strategy, "report", None)
+            if lines is not None:
+                yield f"({part.name})"
+                yield from (f"  {line}" for line in lines())
 
     def count_bytes(self, counters: Counters) -> None:
         """Take note of what is kept now."""

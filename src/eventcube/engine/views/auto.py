@@ -1,0 +1,135 @@
+"""The default: whichever strategy should cost least for the outer rows at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eventcube.engine.counters import Counters
+from eventcube.engine.kernels import Bools
+from eventcube.engine.table import END, START, Table
+from eventcube.engine.views.balanced import Balanced
+from eventcube.engine.views.cost import Costs, exists_costs, intervals, join_costs
+from eventcube.engine.views.iterative import Iterative
+from eventcube.engine.views.rewrite import Rewrite
+from eventcube.engine.views.strategy import Executor, Part, Strategy, register
+from eventcube.engine.views.view import NEVER
+from eventcube.plan.physical import Bind, Nested, Program, Reject, Union
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was expected of each strategy so far, how often each was taken, and what came of it."""
+
+    expected: dict[str, float] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+    outer: int = 0
+
+    def add(self, costs: Costs, chosen: str, outer: int) -> None:
+        """Take note of one decision."""
+        for name in ("iterative", "view", "rewrite"):
+            cost = getattr(costs, name)
+            if cost is not None:
+                own = "balanced" if name == "view" else name
+                self.expected[own] = self.expected.get(own, 0.0) + cost
+        self.taken[chosen] = self.taken.get(chosen, 0) + 1
+        self.outer += outer
+
+
+@register("auto")
+class Auto:
+    """Decides anew for each set of outer rows, by the cost model; what a view has then counts for it.
+
+    All of it follows from counts, so that the same run always decides the same.
+    """
+
+    def __init__(self, part: Part) -> None:
+        assert part.inner is not None
+        self.part, self.inner = part, part.inner
+        self.iterative, self.balanced = Iterative(part), Balanced(part)
+        self.rewrite = Rewrite(part) if isinstance(part, Reject) and part.flat is not None else None
+        self.tally = Tally()
+        self._looked = _whole(self.inner.nearest)
+        self._given = self._possible = 0.0
+
+    @property
+    def bytes(self) -> int:
+        """What is kept for later."""
+        return self.balanced.bytes
+
+    def join(self, table: Table, executor: Executor) -> Iterator[Table]:
+        """The outer rows extended by the inner matches inside each one's interval."""
+        for out in self._cheapest(table, executor, hand_on=True).join(table, executor):
+            self._given += len(out)
+            yield out
+
+    def count(self, table: Table, executor: Executor) -> int:
+        """How many rows `join` would give."""
+        found = self._cheapest(table, executor, hand_on=bool(self.inner.after)).count(table, executor)
+        self._given += found
+        return found
+
+    def exists(self, table: Table, executor: Executor) -> Bools:
+        """For each outer row whether there is an inner match inside its interval."""
+        return self._cheapest(table, executor, hand_on=False).exists(table, executor)
+
+    def close(self, counters: Counters) -> None:
+        """Nothing more will be asked."""
+        self.balanced.close(counters)
+
+    def report(self) -> Iterator[str]:
+        """What was expected of each strategy and what was done."""
+        taken = ", ".join(f"{name} {times:,} times" for name, times in sorted(self.tally.taken.items()))
+        yield f"asked for {self.tally.outer:,} outer rows; took {taken}"
+        for name, cost in sorted(self.tally.expected.items(), key=lambda e: e[1]):
+            yield f"expected of {name}: {cost:,.0f} events looked at"
+        if isinstance(self.part, Reject) and self.part.flat is None:
+            yield f"no flat form: {self.part.refusal}"
+        if self._possible:
+            yield f"selectivity: expected 1, found {self._given / self._possible:.3g}"
+
+    def _cheapest(self, table: Table, executor: Executor, *, hand_on: bool) -> Strategy:
+        costs = self._costs(table, executor, hand_on=hand_on)
+        offers: list[tuple[float, str, Strategy]] = [
+            (costs.iterative, "iterative", self.iterative),
+            (costs.view, "balanced", self.balanced),
+        ]
+        if costs.rewrite is not None and self.rewrite is not None:
+            offers.append((costs.rewrite, "rewrite", self.rewrite))
+        _, name, chosen = min(offers, key=lambda offer: offer[0])
+        self.tally.add(costs, name, len(table))
+        return chosen
+
+    def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
+        if isinstance(self.part, Nested):
+            assert self.part.lower is not None
+            assert self.part.upper is not None
+            lo, hi = executor.limit(self.part.lower, table), executor.limit(self.part.upper, table)
+        else:
+            lo, hi = table[START], table[END]
+        own = intervals(self.inner, lo, hi, executor)
+        view = self.balanced.view
+        view.attach(executor)
+        anchors = view.anchors()
+        asked = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
+        fresh = int((view.since[asked] == NEVER).sum())
+        if isinstance(self.part, Reject):
+            cases = None if self.rewrite is None else len(self.inner.slots)
+            return exists_costs(own, fresh, self._looked, cases)
+        selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0
+        self._possible += own.asked * float(own.partial()[-1])
+        return join_costs(own, fresh, selectivity, hand_on=hand_on)
+
+
+def _whole(program: Program) -> int:
+    """How many components of a part must be gone through to find the nearest result of one last event."""
+    found = 0
+    for step in program:
+        match step:
+            case Bind(latest=False):
+                found += 1
+            case Union(programs):
+                found += max(_whole(p) for p in programs)
+    return found

@@ -1,0 +1,88 @@
+"""What a nested part would cost by each strategy, from how many events its intervals hold (Ray et al. 2013, eq. 1-6).
+
+The unit is one event looked at in a join. |S| of a component is the number of its events in an interval, taken from a
+sample of the intervals that are asked for; the chance that events are in the right order is 1/k! for k of them in a
+SEQ; the selectivity of predicates is what earlier calls have shown. Overlap is what the view has already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from eventcube.engine.kernels import Ints, seek
+from eventcube.engine.views.strategy import Executor
+from eventcube.plan.physical import Inner
+
+Floats = npt.NDArray[np.float64]
+
+_SAMPLE = 256
+# What comes to a call, a look-up, a result that is handed on and a step for one outer row, in events looked at.
+ITERATIVE_CALL, VIEW_CALL = 5_000.0, 40_000.0
+LOOK_UP, HAND_ON, STEP = 6.0, 2.0, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Intervals of outer rows, and how many events of each component a sample of them holds, last component first."""
+
+    asked: int
+    held: Floats
+    ordered: bool
+
+    def partial(self) -> Floats:
+        """How many partial results the last 1, 2, … components of an interval have, if predicates let all through."""
+        kept = np.cumprod(self.held, axis=0)
+        if self.ordered:
+            kept /= np.cumprod(np.arange(1.0, len(self.held) + 1))[:, None]
+        return np.asarray(kept.mean(axis=1))
+
+    def widest(self) -> Floats:
+        """The same for one last event, in the widest of the intervals."""
+        most = self.held.max(axis=1)[1:] if len(self.held) else self.held
+        kept = np.cumprod(most)
+        return np.asarray(kept / np.cumprod(np.arange(1.0, len(most) + 1)) if self.ordered else kept)
+
+
+def intervals(inner: Inner, lo: Ints, hi: Ints, executor: Executor) -> Intervals:
+    """Look at a sample of the intervals."""
+    step = max(1, len(lo) // _SAMPLE)
+    low, high = lo[::step], np.maximum(lo, hi)[::step]
+    held = []
+    for slot in reversed(inner.slots):
+        rows = executor.store.stack(slot).rows
+        held.append((seek(rows, high) - seek(rows, low)).astype(np.float64))
+    return Intervals(len(lo), np.array(held), inner.ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Estimates in events looked at; None for a strategy that cannot do it."""
+
+    iterative: float
+    view: float
+    rewrite: float | None
+
+
+def join_costs(own: Intervals, fresh: int, selectivity: float, *, hand_on: bool) -> Costs:
+    """A positive part. `fresh` last events are not in the view yet; `hand_on`: results are made, not only counted."""
+    partial, one = own.partial(), own.widest()
+    results = own.asked * float(partial[-1]) * selectivity
+    # The last join of a count is counted, not made.
+    work = partial if hand_on else partial[:-1]
+    iterative = ITERATIVE_CALL + own.asked * (STEP + float(work.sum()))
+    update = fresh * (1.0 + float(one.sum()))
+    view = VIEW_CALL + update + own.asked * LOOK_UP + (HAND_ON * results if hand_on else 0.0)
+    return Costs(iterative + (results if hand_on else 0.0), view, None)
+
+
+def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None) -> Costs:
+    """A negated part. Of one last event the view looks at `looked` components whole, and at the latest of others."""
+    partial, one = own.partial(), own.widest()
+    iterative = ITERATIVE_CALL + own.asked * (STEP + float(partial[:-1].sum()))
+    per_event = 1.0 + (float(one[:looked].sum()) if looked else 0.0)
+    view = VIEW_CALL + fresh * per_event + own.asked * LOOK_UP
+    rewrite = None if cases is None else ITERATIVE_CALL * cases + own.asked * STEP * cases * (cases + 1)
+    return Costs(iterative, view, rewrite)
