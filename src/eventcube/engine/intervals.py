@@ -58,6 +58,21 @@ def pairs_of(
 
 
 @compiled
+def combined(table: Ints, rows: Ints, parent: Ints, place: Ints, shift: int) -> Ints:
+    """The table's rows side by side with results: the columns of `table`, then those of `rows`, less the shift."""
+    columns, more = table.shape[0], rows.shape[0]
+    out = np.empty((columns + more, parent.size), np.int64)
+    for c in range(columns):
+        for k in range(parent.size):
+            out[c, k] = table[c, parent[k]]
+    for c in range(more):
+        for k in range(parent.size):
+            row = rows[c, place[k]]
+            out[columns + c, k] = row - shift if row >= 0 else row
+    return out
+
+
+@compiled
 def counts_of(run_lo: Ints, run_hi: Ints, starts: Ints, firsts: Ints, low: Ints) -> Ints:
     """For each asking row how many results lie inside its interval."""
     out = np.zeros(low.size, np.int64)

@@ -11,12 +11,23 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import END, START, Table
 from eventcube.engine.views.balanced import Balanced
-from eventcube.engine.views.cost import Costs, exists_costs, intervals, join_costs
+from eventcube.engine.views.cost import (
+    ITERATIVE_CALL,
+    STEP,
+    VIEW_CALL,
+    Costs,
+    exists_costs,
+    intervals,
+    join_costs,
+)
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.rewrite import Rewrite
 from eventcube.engine.views.strategy import Executor, Part, Strategy, register
 from eventcube.engine.views.view import NEVER
 from eventcube.plan.physical import Bind, Nested, Program, Reject, Union
+
+# For so many calls a decision holds, if they are alike.
+_STAY = 15
 
 
 @dataclass(slots=True)
@@ -40,9 +51,9 @@ class Tally:
 
 @register("auto")
 class Auto:
-    """Decides anew for each set of outer rows, by the cost model; what a view has then counts for it.
+    """Decides by the cost model, anew every few calls or when there are more or fewer outer rows.
 
-    All of it follows from counts, so that the same run always decides the same.
+    What the view has then counts for it. All of it follows from counts, so that the same run always decides the same.
     """
 
     def __init__(self, part: Part) -> None:
@@ -53,6 +64,10 @@ class Auto:
         self.tally = Tally()
         self._looked = _whole(self.inner.nearest)
         self._given = self._possible = 0.0
+        self._last: Strategy | None = None
+        self._outer = self._stays = 0
+        last = part.program[-1]
+        self._tested = not isinstance(last, Bind) or bool(last.compare or last.filters or last.distinct)
 
     @property
     def bytes(self) -> int:
@@ -82,7 +97,7 @@ class Auto:
     def report(self) -> Iterator[str]:
         """What was expected of each strategy and what was done."""
         taken = ", ".join(f"{name} {times:,} times" for name, times in sorted(self.tally.taken.items()))
-        yield f"asked for {self.tally.outer:,} outer rows; took {taken}"
+        yield f"asked for {self.tally.outer:,} outer rows; decided for {taken}"
         for name, cost in sorted(self.tally.expected.items(), key=lambda e: e[1]):
             yield f"expected of {name}: {cost:,.0f} events looked at"
         if isinstance(self.part, Reject) and self.part.flat is None:
@@ -91,6 +106,19 @@ class Auto:
             yield f"selectivity: expected 1, found {self._given / self._possible:.3g}"
 
     def _cheapest(self, table: Table, executor: Executor, *, hand_on: bool) -> Strategy:
+        """Decide, or stay with what was decided for about as many outer rows a few calls ago."""
+        if self._last is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
+            self._last = self._decide(table, executor, hand_on=hand_on)
+            self._outer, self._stays = len(table), _STAY
+        else:
+            self._stays -= 1
+            self.tally.outer += len(table)
+        return self._last
+
+    def _decide(self, table: Table, executor: Executor, *, hand_on: bool) -> Strategy:
+        if self._is_little(len(table), executor):
+            self.tally.add(Costs(0.0, 0.0, None), "iterative", len(table))
+            return self.iterative
         costs = self._costs(table, executor, hand_on=hand_on)
         offers: list[tuple[float, str, Strategy]] = [
             (costs.iterative, "iterative", self.iterative),
@@ -101,6 +129,14 @@ class Auto:
         _, name, chosen = min(offers, key=lambda offer: offer[0])
         self.tally.add(costs, name, len(table))
         return chosen
+
+    def _is_little(self, outer: int, executor: Executor) -> bool:
+        """Whether, even if every event lay in every interval, computing anew cost less than asking a view."""
+        work = possible = 1.0
+        for j, slot in enumerate(reversed(self.inner.slots), 1):
+            possible *= len(executor.store.stack(slot).rows) / (j if self.inner.ordered else 1)
+            work += possible
+        return ITERATIVE_CALL + outer * (STEP + work) < VIEW_CALL
 
     def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
         if isinstance(self.part, Nested):
@@ -117,10 +153,10 @@ class Auto:
         fresh = int((view.since[asked] == NEVER).sum())
         if isinstance(self.part, Reject):
             cases = None if self.rewrite is None else len(self.inner.slots)
-            return exists_costs(own, fresh, self._looked, cases)
+            return exists_costs(own, fresh, self._looked, cases, tested=self._tested)
         selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0
         self._possible += own.asked * float(own.partial()[-1])
-        return join_costs(own, fresh, selectivity, hand_on=hand_on)
+        return join_costs(own, fresh, selectivity, hand_on=hand_on, tested=self._tested)
 
 
 def _whole(program: Program) -> int:

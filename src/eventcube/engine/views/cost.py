@@ -66,22 +66,24 @@ class Costs:
     rewrite: float | None
 
 
-def join_costs(own: Intervals, fresh: int, selectivity: float, *, hand_on: bool) -> Costs:
-    """A positive part. `fresh` last events are not in the view yet; `hand_on`: results are made, not only counted."""
+def join_costs(own: Intervals, fresh: int, selectivity: float, *, hand_on: bool, tested: bool) -> Costs:
+    """A positive part. `fresh` last events are not in the view yet; `hand_on`: results are made, not only counted.
+
+    `tested`: the last event to be bound has to meet conditions, so that even to count all have to be looked at.
+    """
     partial, one = own.partial(), own.widest()
     results = own.asked * float(partial[-1]) * selectivity
-    # The last join of a count is counted, not made.
-    work = partial if hand_on else partial[:-1]
+    work = partial if hand_on or tested else partial[:-1]
     iterative = ITERATIVE_CALL + own.asked * (STEP + float(work.sum()))
     update = fresh * (1.0 + float(one.sum()))
     view = VIEW_CALL + update + own.asked * LOOK_UP + (HAND_ON * results if hand_on else 0.0)
     return Costs(iterative + (results if hand_on else 0.0), view, None)
 
 
-def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None) -> Costs:
+def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None, *, tested: bool) -> Costs:
     """A negated part. Of one last event the view looks at `looked` components whole, and at the latest of others."""
     partial, one = own.partial(), own.widest()
-    iterative = ITERATIVE_CALL + own.asked * (STEP + float(partial[:-1].sum()))
+    iterative = ITERATIVE_CALL + own.asked * (STEP + float((partial if tested else partial[:-1]).sum()))
     per_event = 1.0 + (float(one[:looked].sum()) if looked else 0.0)
     view = VIEW_CALL + fresh * per_event + own.asked * LOOK_UP
     rewrite = None if cases is None else ITERATIVE_CALL * cases + own.asked * STEP * cases * (cases + 1)

@@ -40,9 +40,23 @@ class Asks:
         at = np.searchsorted(self.hi[order], places, side="right")
         return np.where(at < len(order), earliest[np.minimum(at, len(order) - 1)], places + 1)
 
+    @property
+    def base(self) -> int:
+        """The earliest beginning."""
+        return int(self.lo.min()) if len(self) else 0
+
+    def keys(self, base: int) -> Ints:
+        """A number for each interval that sorts them by end, then by beginning; all begin at the base or later."""
+        span = int(self.hi.max()) - base + 1 if len(self) else 1
+        if span >= 1 << 31:
+            # Too far apart for one number; their ranks are not.
+            ranks = np.unique(np.concatenate([self.lo, self.hi]), return_inverse=True)[1].astype(np.int64)
+            return ranks[len(self) :] << 31 | ranks[: len(self)]
+        return (self.hi - base) << 31 | (self.lo - base)
+
     def distinct(self) -> tuple[Asks, Ints]:
         """Each interval once, and which of them each is."""
-        order = np.lexsort([self.lo, self.hi])
+        order = np.argsort(self.keys(self.base), kind="stable")
         lo, hi = self.lo[order], self.hi[order]
         new = np.ones(len(order), np.bool_)
         new[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
@@ -90,6 +104,7 @@ class Kept:
         self._results = Grown(height + 2)
         self._runs = Grown(3)
         self._before = 0
+        self._counted = Asks(np.zeros(0, np.int64), np.zeros(0, np.int64)), np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return int(self._results.columns.shape[1])
@@ -151,6 +166,7 @@ class Kept:
         self._results.clear()
         self._runs.clear()
         self._before = 0
+        self._counted = Asks(block[-1, :0], block[-1, :0]), block[-1, :0]
         self._append(block[:, order], used[order])
 
     def _append(self, block: Ints, used: Bools | None) -> None:
@@ -207,9 +223,25 @@ class Kept:
                 yield parent[:filled].copy(), place[:filled].copy()
 
     def counts(self, asks: Asks) -> Ints:
-        """For each interval how many results lie in it."""
+        """For each of some distinct intervals how many results lie in it."""
         if not len(self):
             return np.zeros(len(asks), np.int64)
+        known, counts = self._counted
+        base = min(asks.base, known.base)
+        ends = int(max(asks.hi.max(), known.hi.max(initial=0)))
+        if not len(known) or ends - base >= 1 << 31:
+            counts = self._counts(asks)
+        else:
+            # Most of what one set of outer rows asks for, the next one asks for again.
+            keys, wanted = known.keys(base), asks.keys(base)
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            again = keys[at] == wanted
+            counts = np.where(again, counts[at], 0)
+            counts[~again] = self._counts(asks.where(~again))
+        self._counted = asks, counts
+        return counts
+
+    def _counts(self, asks: Asks) -> Ints:
         run_lo, run_hi = self._ranges(asks)
         by_sweep = len(self) + len(asks) + (int(self.firsts.max()) - int(self.firsts.min())) // 8
         if int((run_hi - run_lo).sum()) < 4 * by_sweep:

@@ -50,10 +50,7 @@ class Semantic:
         executor.counters.inner_reused -= self.kept.mark(asks)
         for parent, place in self.kept.pairs(asks):
             executor.counters.inner_reused += len(parent)
-            rows = self.kept.rows[:, place]
-            rows = np.where(rows < 0, -1, rows - self._shift)
-            out = table.take(of[parent]).with_columns(dict(zip(self.inner.slots, rows, strict=True)))
-            yield from executor.run(self.inner.after, out)
+            yield from executor.run(self.inner.after, self.view.extended(table, self.kept, of[parent], place))
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""

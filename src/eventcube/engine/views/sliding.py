@@ -85,7 +85,7 @@ class Sliding(ABC):
         executor.counters.inner_reused -= kept.mark(asks)
         for parent, place in kept.pairs(asks):
             executor.counters.inner_reused += len(parent)
-            yield self.view.extended(table, parent, place)
+            yield self.view.extended(table, kept, parent, place)
 
     def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, Asks]]:
         """Outer rows with their intervals, in pieces, when the view has what they ask for."""

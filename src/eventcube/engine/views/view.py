@@ -17,6 +17,7 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import valid_mask
+from eventcube.engine.intervals import combined
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table, joined
@@ -281,17 +282,11 @@ class View:
 
     # What is answered.
 
-    def rows(self, place: Ints) -> Ints:
-        """The events of kept results."""
-        assert self.kept is not None
-        assert self.places is not None
-        rows = self.kept.rows[:, place]
-        return np.where(rows < 0, -1, rows - self.places.shift) if self.places.shift else rows
-
-    def extended(self, table: Table, parent: Ints, place: Ints) -> Table:
+    def extended(self, table: Table, kept: Kept, parent: Ints, place: Ints) -> Table:
         """Outer rows with the results they get."""
-        rows = dict(zip(self.inner.slots, self.rows(place), strict=True))
-        return table.take(parent).with_columns(rows)
+        assert self.places is not None
+        data = combined(table.data, kept.rows, parent, place, self.places.shift)
+        return Table((*table.columns, *self.inner.slots), data)
 
     def exists(self, asks: Asks) -> Bools:
         """For each interval whether there is a result in it, for a view without tuples."""
