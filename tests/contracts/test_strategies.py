@@ -60,13 +60,15 @@ def agrees(name: str, case: Case, cut: Sequence[int]) -> bool:
     return True
 
 
-@pytest.fixture(params=["at once", "in small steps"])
+@pytest.fixture(params=["at once", "in small steps", "more than can be kept"])
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Views that are extended and purged after every few events, as they are in long streams."""
     if request.param == "in small steps":
         monkeypatch.setattr(sliding, "STRIDE", 2)
         monkeypatch.setattr(view.View, "many", 1)
         monkeypatch.setattr(view, "REQUESTS", 3)
+    if request.param == "more than can be kept":
+        monkeypatch.setattr(view.View, "most", 2)
 
 
 @pytest.mark.usefixtures("steps")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -112,14 +113,16 @@ def _check_views(case: Case, rng: Random) -> int:
     strategy: str | dict[str, str] = rng.choice(names)
     if chance(rng, 30):
         strategy = {v: rng.choice(names) for v in "abcdefgh" if chance(rng, 50)}
-    sliding.STRIDE, view.View.many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
     cut = draw_cut(rng, len(case.events))
-    try:
-        return len(check(*case, cut, strategy=strategy))
-    except OptionError as error:
-        if error.code != "EC418":
-            raise
-    return len(check(*case, cut))
+    stride, many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
+    with patch.object(sliding, "STRIDE", stride), patch.object(view.View, "many", many):
+        with patch.object(view.View, "most", rng.choice([2, 10, 1 << 22])):
+            try:
+                return len(check(*case, cut, strategy=strategy))
+            except OptionError as error:
+                if error.code != "EC418":
+                    raise
+            return len(check(*case, cut))
 
 
 def _check_exact(case: Case, rng: Random) -> int:

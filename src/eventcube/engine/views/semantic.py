@@ -11,10 +11,11 @@ from eventcube.engine.intervals import chains
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ORIGIN, Table, joined
 from eventcube.engine.views.flags import Flags
+from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks, Kept
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.strategy import Executor, Part, register
-from eventcube.engine.views.view import Places, View
+from eventcube.engine.views.view import Places, TooMuchError, View
 
 # Results are sorted by record, then as in other views: no place is larger.
 SPAN = 1 << 41
@@ -33,6 +34,7 @@ class Semantic:
         self.inner = self.view.inner
         self.flags = Flags(self.view) if self.view.kept is None else None
         self.view.kept = None
+        self.anew = Iterative(part)
         self.kept = Kept(len(self.inner.slots))
         self.records = Records()
         self._refers = np.zeros(0, np.int64)
@@ -46,7 +48,11 @@ class Semantic:
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        asks, of = self._asked(self.view.asks(table, executor), executor)
+        asked = self._asked(self.view.asks(table, executor), executor)
+        if asked is None:
+            yield from self.anew.join(table, executor)
+            return
+        asks, of = asked
         executor.counters.inner_reused -= self.kept.mark(asks)
         for parent, place in self.kept.pairs(asks):
             executor.counters.inner_reused += len(parent)
@@ -57,7 +63,10 @@ class Semantic:
         if self.inner.after:
             return sum(len(out) for out in self.join(table, executor))
         distinct, which = self.view.asks(table, executor).distinct()
-        asks, of = self._asked(distinct, executor)
+        asked = self._asked(distinct, executor)
+        if asked is None:
+            return self.anew.count(table, executor)
+        asks, of = asked
         counts = np.zeros(len(distinct), np.int64)
         np.add.at(counts, of, self.kept.counts(asks))
         given = int(counts[which].sum())
@@ -84,12 +93,19 @@ class Semantic:
 
     # Extending.
 
-    def _asked(self, asks: Asks, executor: Executor) -> tuple[Asks, Ints]:
-        """The intervals in each record they look into, once all have one, and which interval each is."""
+    def _asked(self, asks: Asks, executor: Executor) -> tuple[Asks, Ints] | None:
+        """The intervals in each record they look into, once all have one, and which interval each is.
+
+        None if the records would hold too much.
+        """
         holder = np.full(len(asks), -1, np.int64)
         some = asks.lo < asks.hi
-        if some.any():
-            holder[some] = self._extend(asks.where(some), executor)
+        try:
+            if some.any():
+                holder[some] = self._extend(asks.where(some), executor)
+        except TooMuchError:
+            self.kept, self.records, self._refers = Kept(len(self.inner.slots)), Records(), self._refers[:0]
+            return None
         of, records = chains(holder, asks.lo, self._refers, self.records.hi)
         return Asks(asks.lo[of] + records * SPAN, asks.hi[of] + records * SPAN), of
 
@@ -110,7 +126,12 @@ class Semantic:
         """Compute what each interval holds itself: what ends at a place or later."""
         assert self.view.places is not None
         for requests, of in self.view.asked_rows(asks, begins):
-            tables = list(self.view.results(self.inner.program, requests, executor))
+            tables, size = [], len(self.kept)
+            for out in self.view.results(self.inner.program, requests, executor):
+                tables.append(out)
+                size += len(out)
+                if size > self.view.most:
+                    raise TooMuchError
             if not tables:
                 continue
             table = joined(tables)

@@ -10,9 +10,10 @@ import numpy as np
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import ORIGIN, Table
+from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks
 from eventcube.engine.views.strategy import Executor, Part
-from eventcube.engine.views.view import Requests, View
+from eventcube.engine.views.view import Requests, TooMuchError, View
 
 # So many last events are computed in one go, so that what is kept at a time is bounded.
 STRIDE = 1 << 14
@@ -24,6 +25,9 @@ class Sliding(ABC):
     def __init__(self, part: Part) -> None:
         self.view = View(part)
         self.inner = self.view.inner
+        self.anew = Iterative(part)
+        # After so many pieces the view is tried again; each time it holds too much it rests twice as long.
+        self._rest, self._rests = 0, 8
 
     @property
     def bytes(self) -> int:
@@ -40,6 +44,9 @@ class Sliding(ABC):
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
         for piece, asks in self._asked(table, executor):
+            if asks is None:
+                yield from self.anew.join(piece, executor)
+                continue
             for out in self._pairs(piece, asks, executor):
                 yield from executor.run(self.inner.after, out)
 
@@ -48,7 +55,10 @@ class Sliding(ABC):
         if self.inner.after:
             return sum(len(out) for out in self.join(table, executor))
         total = 0
-        for _, asks in self._asked(table, executor):
+        for piece, asks in self._asked(table, executor):
+            if asks is None:
+                total += self.anew.count(piece, executor)
+                continue
             assert self.view.kept is not None
             distinct, which = asks.distinct()
             given = int(self.view.kept.counts(distinct)[which].sum())
@@ -62,7 +72,9 @@ class Sliding(ABC):
         marked = table.with_columns({ORIGIN: np.arange(len(table))})
         for piece, asks in self._asked(marked, executor):
             kept = self.view.kept
-            if kept is None:
+            if asks is None:
+                found[piece[ORIGIN]] = self.anew.exists(piece, executor)
+            elif kept is None:
                 found[piece[ORIGIN]] = self.view.exists(asks)
             elif not self.inner.after:
                 kept.mark(asks)
@@ -87,8 +99,8 @@ class Sliding(ABC):
             executor.counters.inner_reused += len(parent)
             yield self.view.extended(table, kept, parent, place)
 
-    def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, Asks]]:
-        """Outer rows with their intervals, in pieces, when the view has what they ask for."""
+    def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, Asks | None]]:
+        """Outer rows with their intervals, in pieces, when the view has what they ask for; None if that is too much."""
         asks = self.view.asks(table, executor)
         assert self.view.places is not None
         ends = np.searchsorted(self.view.anchors(), self.view.places.rows(asks.hi))
@@ -97,14 +109,31 @@ class Sliding(ABC):
         for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
             piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end])
             own = Asks(asks.lo[start:end], asks.hi[start:end])
-            some = own.lo < own.hi
-            if some.any():
-                row = self.view.purge(own.where(some), executor.counters)
-                if row is not None:
-                    self.forget(row)
-                for requests in self.requests(own.where(some), piece.where(some), executor):
-                    self.view.compute(requests, executor)
-            yield piece, own
+            if self._rest:
+                self._rest -= 1
+                yield piece, None
+            else:
+                yield piece, own if self._extend(own, piece, executor) else None
+
+    def _extend(self, asks: Asks, table: Table, executor: Executor) -> bool:
+        """Compute what the intervals ask for and the view does not have; says whether it can hold that."""
+        some = asks.lo < asks.hi
+        if not some.any():
+            return True
+        asks, table = asks.where(some), table.where(some)
+        row = self.view.purge(asks, executor.counters)
+        if row is not None:
+            self.forget(row)
+        try:
+            for requests in self.requests(asks, table, executor):
+                self.view.compute(requests, executor)
+        except TooMuchError:
+            self.view.clear()
+            self.forget(executor.store.size)
+            self._rest = self._rests
+            self._rests *= 2
+            return False
+        return True
 
     def missing(self, asks: Asks, executor: Executor) -> Requests:
         """For each event inside an interval the results that reach back further than those it has."""

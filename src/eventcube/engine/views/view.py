@@ -30,6 +30,10 @@ NEVER = 2**62
 REQUESTS = 1 << 18
 
 
+class TooMuchError(Exception):
+    """There are more results than a view may hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requests:
     """Results to compute: those that end with the event of a row and begin no earlier than another row."""
@@ -118,6 +122,8 @@ class View:
 
     # What has left the window is dropped at the latest when twice so many results are kept.
     many = 1 << 15
+    # More are not kept: what asks for them is computed anew.
+    most = 1 << 22
 
     def __init__(self, part: Part) -> None:
         assert part.inner is not None
@@ -195,6 +201,12 @@ class View:
         self._purged = max(len(self.kept), self.many)
         return row
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self.kept = None if self.kept is None else Kept(len(self.inner.slots))
+        self.since[:] = NEVER
+        self._purged = self.many
+
     # What is asked.
 
     def asks(self, table: Table, executor: Executor) -> Asks:
@@ -269,9 +281,13 @@ class View:
         assert self.kept is not None
         assert self.places is not None
         tables = []
+        size = len(self.kept)
         for out in found:
             first = executor.store.seq[out.first(self.inner.slots, optional=True)]
             tables.append(out.where((first < self.since[out[ANCHOR]]) & wanted[out[ORIGIN]]).only(self.inner.slots))
+            size += len(tables[-1])
+            if size > self.most:
+                raise TooMuchError
         if tables:
             table = joined(tables)
             first, last = self.places.of_results(table)
