@@ -115,14 +115,17 @@ def _check_views(case: Case, rng: Random) -> int:
         strategy = {v: rng.choice(names) for v in "abcdefgh" if chance(rng, 50)}
     cut = draw_cut(rng, len(case.events))
     stride, many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
-    with patch.object(sliding, "STRIDE", stride), patch.object(view.View, "many", many):
-        with patch.object(view.View, "most", rng.choice([2, 10, 1 << 22])):
-            try:
-                return len(check(*case, cut, strategy=strategy))
-            except OptionError as error:
-                if error.code != "EC418":
-                    raise
-            return len(check(*case, cut))
+    with (
+        patch.object(sliding, "STRIDE", stride),
+        patch.object(view.View, "many", many),
+        patch.object(view.View, "most", rng.choice([2, 10, 1 << 22])),
+    ):
+        try:
+            return len(check(*case, cut, strategy=strategy))
+        except OptionError as error:
+            if error.code != "EC418":
+                raise
+        return len(check(*case, cut))
 
 
 def _check_exact(case: Case, rng: Random) -> int:

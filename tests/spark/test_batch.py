@@ -284,3 +284,15 @@ def test_a_stream_is_refused(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ec.OptionError, match="stream"):
         ec.match(stream, "PATTERN SEQ(A a, B b) WITHIN 1 s", time="timestamp")
+
+
+@pytest.mark.parametrize("strategy", ["iterative", "balanced", {"b": "passive"}])
+def test_counters_come_back_from_the_tasks(spark: SparkSession, events: pa.Table, strategy: Any) -> None:
+    query = f"PATTERN SEQ(A a, SEQ(B b, C c), D d) {WITHIN}"
+    counts = ec.Counts()
+    frame = spark.createDataFrame(events.select(["ts", "type"]).to_pandas())
+    found = ec.match(frame, query, type="type", strategy=strategy, counters=counts)
+    assert counts["matches"] == 0
+    matches = found.count()
+    assert counts["matches"] == matches > 0
+    assert counts["inner_computed"] + counts["inner_reused"] - counts["inner_unused"] == matches

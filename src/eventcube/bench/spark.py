@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,60 @@ def scaling_cases(events: int) -> list[Case]:
         for keys in (100, 1000, 1_000_000)
     ]
     return sizes + by_keys
+
+
+_TIED = "a.account = b.account = c.account"
+NESTED = {
+    "skeleton": f"PATTERN SEQ(INTC a, DELL b, QQQ c, {_TIED}) WITHIN 60 s",
+    "negated": f"PATTERN SEQ(INTC a, !SEQ(MSFT m, FCF f, m.account = f.account = a.account), DELL b, QQQ c, {_TIED}) "
+    "WITHIN 60 s",
+    "positive": "PATTERN SEQ(INTC a, SEQ(MSFT m, FCF f, m.account = f.account = a.account, "
+    f"m.volume + f.volume > 1860), DELL b, QQQ c, {_TIED}) WITHIN 60 s",
+}
+"""A nested query, negated and not, and what is left of it without its nested part."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestedRow:
+    """One of the nested queries: the time, and how many times the skeleton's that is."""
+
+    query: str
+    events: int
+    matches: int
+    seconds: float
+    of_skeleton: float
+
+
+def bench_nested_spark(
+    out: Path, data: Path, events: int, *, master: str = "local[*]", repetitions: int = 3
+) -> list[NestedRow]:
+    """Times nested queries over keyed events beside their flat skeleton; the same table and files as `bench_spark`."""
+    console = screen()
+    session = start_session(master, {"spark.driver.memory": "4g"})
+    try:
+        frame = _events(session, Trades(events), data)
+
+        def matches(text: str) -> DataFrame:
+            found: DataFrame = match(frame, f"{text} RETURN a.ts AS a, b.ts AS b, c.ts AS c", time="ts", type="symbol")
+            return found
+
+        counts = {name: matches(text).count() for name, text in NESTED.items()}
+        runs: dict[str, Callable[[], object]] = {
+            name: partial(lambda text: run_whole(matches(text)), text) for name, text in NESTED.items()
+        }
+        times = {name: timing.median for name, timing in alternate(runs, repetitions).items()}
+    finally:
+        session.stop()
+    rows = [NestedRow(n, events, counts[n], times[n], times[n] / times["skeleton"]) for n in NESTED]
+    table = Table(title=f"Nested queries on Spark, {events:,} events, median of {repetitions}", title_justify="left")
+    for column in ("query", "matches", "s", "/skeleton"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(row.query, f"{row.matches:,}", f"{row.seconds:.2f}", f"{row.of_skeleton:.2f}")
+    console.print(table)
+    header = {"machine": machine("pyspark"), "master": master, "repetitions": repetitions}
+    console.print(f"Saved: {save(out, 'spark-nested', header, rows)}")
+    return rows
 
 
 def bench_spark(

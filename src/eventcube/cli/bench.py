@@ -54,15 +54,19 @@ def engine(out: Path, events: int, repetitions: int) -> None:
 @click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
 @click.option("--repetitions", default=3, show_default=True, help="How often each is timed; the median counts.")
 @click.option("--scaling", is_flag=True, help="Over sizes and numbers of keys, instead of the comparison.")
-def spark(out: Path, data: Path, events: int, master: str, repetitions: int, scaling: bool) -> None:
+@click.option("--nested", "only_nested", is_flag=True, help="Nested queries beside their flat skeleton, instead.")
+def spark(out: Path, data: Path, events: int, master: str, repetitions: int, scaling: bool, only_nested: bool) -> None:
     """Time the queries on Spark, keyed and unkeyed.
 
     \b
     Example:
       eventcube bench spark --events 1000000
     """
-    from eventcube.bench.spark import SIDES, bench_spark, comparison_cases, scaling_cases
+    from eventcube.bench.spark import SIDES, bench_nested_spark, bench_spark, comparison_cases, scaling_cases
 
+    if only_nested:
+        bench_nested_spark(out, data, events, master=master, repetitions=repetitions)
+        return
     cases = scaling_cases(events) if scaling else comparison_cases(events)
     bench_spark(
         out,

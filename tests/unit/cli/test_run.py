@@ -205,3 +205,22 @@ def test_a_wrong_unit_of_time_is_warned_of(
     assert result.exit_code == 0
     assert ("lie in early 1970" in result.stderr) == (told is not None)
     assert told is None or told in result.stderr
+
+
+def test_the_summary_tells_the_work_of_nested_parts(call: Call, folder: Path) -> None:
+    pq.write_table(pa.table({"ts": range(40), "kind": ["A", "B", "C", "D"] * 10}), folder / "nested.parquet")
+    query = "PATTERN SEQ(A a, SEQ(B b, C c), D d) WITHIN 20 us RETURN a.ts AS a"
+    result = call("run", query, "nested.parquet", *LOCAL, "--strategy", "b=balanced")
+    assert "nested parts: " in result.stderr
+    assert "0 never used" in result.stderr
+    result = call("run", query, "nested.parquet", *LOCAL, "--strategy", "b=balanced")
+    assert result.exit_code == 2
+    assert "did you mean 'balanced'?" in result.stderr
+
+
+def test_explain_can_run_the_query(call: Call, folder: Path) -> None:
+    pq.write_table(pa.table({"ts": range(40), "kind": ["A", "B", "C", "D"] * 10}), folder / "nested.parquet")
+    query = "PATTERN SEQ(A a, SEQ(B b, C c), D d) WITHIN 20 us"
+    result = call("explain", query, "nested.parquet", "--type", "kind", "--analyze")
+    assert "inner_computed" in result.stdout
+    assert call("explain", query, "--type", "kind", "--analyze").exit_code == 2
