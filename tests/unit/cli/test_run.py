@@ -213,7 +213,7 @@ def test_the_summary_tells_the_work_of_nested_parts(call: Call, folder: Path) ->
     result = call("run", query, "nested.parquet", *LOCAL, "--strategy", "b=balanced")
     assert "nested parts: " in result.stderr
     assert "0 never used" in result.stderr
-    result = call("run", query, "nested.parquet", *LOCAL, "--strategy", "b=balanced")
+    result = call("run", query, "nested.parquet", *LOCAL, "--strategy", "b=balancd")
     assert result.exit_code == 2
     assert "did you mean 'balanced'?" in result.stderr
 
