@@ -94,23 +94,30 @@ def flat_patterns(pattern: syntax.Pattern) -> list[syntax.Pattern]:
     """The flat equivalents of a pattern, of which every match meets just one; SEQ inside SEQ becomes one SEQ."""
     if isinstance(pattern, syntax.Component):
         return [pattern]
-    choices = [_flat_parts(part, pattern) for part in pattern.parts]
-    return [_with_parts(pattern, [p for parts in chosen for p in parts]) for chosen in product(*choices)]
+    found: list[syntax.Pattern] = []
+    for chosen in product(*(_flat_parts(part, pattern) for part in pattern.parts)):
+        parts = [p for own, _ in chosen for p in own]
+        quals = (*pattern.quals, *(q for _, own in chosen for q in own))
+        if isinstance(pattern, syntax.Or):
+            found.append(replace(pattern, parts=tuple(p for p in parts if not isinstance(p, syntax.Not)), quals=quals))
+        else:
+            found.append(replace(pattern, parts=tuple(parts), quals=quals))
+    return found
 
 
-def _with_parts(pattern: syntax.Seq | syntax.And | syntax.Or, parts: list[syntax.Part]) -> syntax.Pattern:
-    if isinstance(pattern, syntax.Or):
-        return replace(pattern, parts=tuple(p for p in parts if not isinstance(p, syntax.Not)))
-    return replace(pattern, parts=tuple(parts))
+_Parts = tuple[tuple[syntax.Part, ...], tuple[syntax.Qual, ...]]
 
 
-def _flat_parts(part: syntax.Part, around: syntax.Pattern) -> list[tuple[syntax.Part, ...]]:
+def _flat_parts(part: syntax.Part, around: syntax.Pattern) -> list[_Parts]:
+    """What can stand in place of a part: parts, and conditions of theirs."""
     if isinstance(part, syntax.Not):
-        return _negated(part)
-    found: list[tuple[syntax.Part, ...]] = []
+        return [(parts, ()) for parts in _negated(part)]
+    found: list[_Parts] = []
     for flat in flat_patterns(part):
-        inline = isinstance(flat, syntax.Seq) and isinstance(around, syntax.Seq) and not flat.quals
-        found.append(flat.parts if inline and isinstance(flat, syntax.Seq) else (flat,))
+        if isinstance(flat, syntax.Seq) and isinstance(around, syntax.Seq):
+            found.append((flat.parts, flat.quals))
+        else:
+            found.append(((flat,), ()))
     return found
 
 
@@ -121,12 +128,26 @@ def _negated(part: syntax.Not) -> list[tuple[syntax.Part, ...]]:
     parts = [p for p in inner.parts if isinstance(p, syntax.Component)]
     if isinstance(inner, syntax.Or):
         return [tuple(syntax.Not(p, part.quals) for p in parts)]
-    cases: list[tuple[syntax.Part, ...]] = []
-    order: Sequence[int] = range(len(parts))
-    for i in order if isinstance(inner, syntax.And) else reversed(order):
-        if isinstance(inner, syntax.Seq):
-            after = [q for p in parts[i + 1 :] for q in (p, syntax.Not(syntax.Component(p.type)))]
-            cases.append((syntax.Not(parts[i], part.quals), *after))
-        else:
-            cases.append((syntax.And((*parts[:i], syntax.Not(parts[i], part.quals))) if i else syntax.Not(parts[i]),))
-    return cases
+    if isinstance(inner, syntax.Seq):
+        return [
+            (syntax.Not(parts[i], part.quals), *(q for p in parts[i + 1 :] for q in (p, _none_of(p))))
+            for i in reversed(range(len(parts)))
+        ]
+    return [_without(parts[i], parts[:i], part.quals) for i in range(len(parts))]
+
+
+def _none_of(component: syntax.Component) -> syntax.Not:
+    return syntax.Not(syntax.Component(component.type))
+
+
+def _without(
+    missing: syntax.Component, present: Sequence[syntax.Component], quals: tuple[syntax.Qual, ...]
+) -> tuple[syntax.Part, ...]:
+    """The events that are there, with the missing one neither before, between nor after them."""
+    none = syntax.Not(missing, quals)
+    if not present:
+        return (none,)
+    there: tuple[syntax.Part, ...] = (syntax.And((*present, _none_of(missing))),)
+    if len(present) == 1:
+        there = (present[0], _none_of(present[0]))
+    return (none, *there, _none_of(missing))
