@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from unittest.mock import patch
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from eventcube.engine.views import sliding, view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
+from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.runtime.many import wide_form
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
@@ -107,6 +108,16 @@ def draw_nested(rng: Random) -> Case:
     return case
 
 
+def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str]) -> None:
+    """Matches that are counted without being made are as many."""
+    query = parse(f"{case.query.text} AGG COUNT(*)")
+    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy)
+    found = sum(n for b in batches for n in b.column(0).to_pylist())
+    expected = len(oracle_matches(case.query, case.events, case.options))
+    if found != expected:
+        raise DisagreementError(f"{expected} matches, {found} counted: {query.text} {case.options} {cut} {strategy}")
+
+
 def _check_views(case: Case, rng: Random) -> int:
     """Any strategy, or one for each part, with views that are extended and purged in small steps."""
     names = sorted(strategies())
@@ -121,6 +132,8 @@ def _check_views(case: Case, rng: Random) -> int:
         patch.object(view.View, "most", rng.choice([2, 10, 1 << 22])),
     ):
         try:
+            if case.query.limit is None and chance(rng, 40):
+                _check_count(case, cut, strategy)
             return len(check(*case, cut, strategy=strategy))
         except OptionError as error:
             if error.code != "EC418":

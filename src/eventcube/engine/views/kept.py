@@ -224,7 +224,7 @@ class Kept:
 
     def counts(self, asks: Asks) -> Ints:
         """For each of some distinct intervals how many results lie in it."""
-        if not len(self):
+        if not len(self) or not len(asks):
             return np.zeros(len(asks), np.int64)
         known, counts = self._counted
         base = min(asks.base, known.base)
