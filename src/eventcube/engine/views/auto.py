@@ -67,6 +67,7 @@ class Auto:
         self._last: Strategy | None = None
         self._outer = self._stays = 0
         last = part.program[-1]
+        self._narrowed = _narrowed(part.program)
         self._tested = not isinstance(last, Bind) or bool(last.compare or last.filters or last.distinct)
 
     @property
@@ -82,7 +83,7 @@ class Auto:
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
-        found = self._cheapest(table, executor, hand_on=bool(self.inner.after)).count(table, executor)
+        found = self._cheapest(table, executor, hand_on=False).count(table, executor)
         self._given += found
         return found
 
@@ -156,7 +157,23 @@ class Auto:
             return exists_costs(own, fresh, self._looked, cases, tested=self._tested)
         selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0
         self._possible += own.asked * float(own.partial()[-1])
-        return join_costs(own, fresh, selectivity, hand_on=hand_on, tested=self._tested)
+        return join_costs(
+            own,
+            fresh,
+            selectivity,
+            narrowed=self._narrowed,
+            hand_on=hand_on,
+            tested=self._tested,
+            tied=bool(self.inner.after),
+        )
+
+
+def _narrowed(program: Program) -> int:
+    """From which component on only what meets the conditions is left, if the part is computed anew."""
+    for i, step in enumerate(program):
+        if isinstance(step, Bind) and (step.key is not None or step.compare or step.filters):
+            return i if step.key is not None else i + 1
+    return len(program)
 
 
 def _whole(program: Program) -> int:

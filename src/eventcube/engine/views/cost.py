@@ -19,9 +19,10 @@ from eventcube.plan.physical import Inner
 Floats = npt.NDArray[np.float64]
 
 _SAMPLE = 256
-# What comes to a call, a look-up, a result that is handed on and a step for one outer row, in events looked at.
+# What a call, a look-up, a result that is handed on, one that is tested after that, and a step for one outer row come
+# to, in events looked at.
 ITERATIVE_CALL, VIEW_CALL = 5_000.0, 40_000.0
-LOOK_UP, HAND_ON, STEP = 6.0, 2.0, 3.0
+LOOK_UP, HAND_ON, TEST, STEP = 16.0, 2.0, 6.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +67,26 @@ class Costs:
     rewrite: float | None
 
 
-def join_costs(own: Intervals, fresh: int, selectivity: float, *, hand_on: bool, tested: bool) -> Costs:
+def join_costs(
+    own: Intervals, fresh: int, selectivity: float, *, narrowed: int, hand_on: bool, tested: bool, tied: bool
+) -> Costs:
     """A positive part. `fresh` last events are not in the view yet; `hand_on`: results are made, not only counted.
 
-    `tested`: the last event to be bound has to meet conditions, so that even to count all have to be looked at.
+    Computed anew, from the component `narrowed` on only what meets the conditions is left. `tested`: the last event to
+    be bound has to meet some, so that even to count all have to be looked at. `tied`: a view can ask for the conditions
+    with outer events only after the look-up, so that it hands on all.
     """
     partial, one = own.partial(), own.widest()
     results = own.asked * float(partial[-1]) * selectivity
-    work = partial if hand_on or tested else partial[:-1]
+    left = np.where(np.arange(len(partial)) >= narrowed, partial * selectivity, partial)
+    work = left if hand_on or tested else left[:-1]
     iterative = ITERATIVE_CALL + own.asked * (STEP + float(work.sum()))
     update = fresh * (1.0 + float(one.sum()))
-    view = VIEW_CALL + update + own.asked * LOOK_UP + (HAND_ON * results if hand_on else 0.0)
+    view = VIEW_CALL + update + own.asked * LOOK_UP
+    if tied:
+        view += TEST * own.asked * float(partial[-1])
+    elif hand_on:
+        view += HAND_ON * results
     return Costs(iterative + (results if hand_on else 0.0), view, None)
 
 
