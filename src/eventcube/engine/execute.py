@@ -15,7 +15,7 @@ import numpy as np
 
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
-from eventcube.engine.expressions import evaluate, holds, valid_mask
+from eventcube.engine.expressions import evaluate, holds, place_among, valid_mask
 from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, group, latest, seek_in
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
@@ -68,10 +68,7 @@ class _Index:
 
     def find(self, column: Column) -> Ints:
         """The group of each value, -1 for a value that no event has."""
-        if not len(self.values):
-            return np.full(len(column.values), -1, np.int64)
-        group = np.minimum(np.searchsorted(self.values, column.values), len(self.values) - 1)
-        return np.where((self.values[group] == column.values) & valid_mask(column), group, -1)
+        return place_among(self.values, column)
 
 
 class Execution:

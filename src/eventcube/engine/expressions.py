@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from eventcube.engine.columns import Column, Texts
-from eventcube.engine.kernels import Array, Bools
+from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.ranks import RANKED
 from eventcube.language.syntax import (
     AllOf,
@@ -152,6 +152,14 @@ def valid_mask(column: Column) -> Bools:
         known: Bools = ~np.isnan(column.values)
         return known if column.valid is None else known & column.valid
     return np.ones(column.values.size, np.bool_) if column.valid is None else column.valid
+
+
+def place_among(values: Array, column: Column) -> Ints:
+    """The place of each value of the column among sorted values, -1 for one that is not there or is null."""
+    if not len(values):
+        return np.full(len(column.values), -1, np.int64)
+    at = np.minimum(np.searchsorted(values, column.values), len(values) - 1)
+    return np.where((values[at] == column.values) & valid_mask(column), at, -1)
 
 
 def _compare(op: str, left: Column, right: Column) -> tuple[Bools, Bools]:

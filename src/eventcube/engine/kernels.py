@@ -16,7 +16,6 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 Array = npt.NDArray[Any]
 
 # What a join step tests: whole numbers (new, bound, operators), then other numbers.
@@ -315,96 +314,6 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
             while at < starts[s + 1] and metric[at] - metric[i] <= width:
                 at += 1
             out[i] = at
-    return out
-
-
-@compiled
-def _word(data: Array, start: Any, end: Any) -> Any:
-    word = np.uint64(0)
-    for k in range(end - start):
-        word |= np.uint64(data[start + k]) << np.uint64(8 * k)
-    return word
-
-
-@compiled
-def _place(first: Any, last: Any, length: Any, factor: Any, shift: Any) -> Any:
-    mixed = (first ^ (last * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(length)) * factor
-    return np.int64(mixed >> shift)
-
-
-@compiled
-def name_table(firsts: Words, lasts: Words, lengths: Ints, bits: int) -> tuple[Ints, Any]:
-    """A place for each name in a table of 2**bits, such that no two share one: the numbers and the factor to hash with.
-
-    A name is told by its first and last eight bytes and its length. The factor is 0 if none was found.
-    """
-    shift = np.uint64(64 - bits)
-    factor = np.uint64(0x9E3779B97F4A7C15)
-    for _ in range(1000):
-        table = np.full(1 << bits, -1, np.int64)
-        clash = False
-        for i in range(lengths.size):
-            at = _place(firsts[i], lasts[i], lengths[i], factor, shift)
-            if table[at] >= 0:
-                clash = True
-                break
-            table[at] = i
-        if not clash:
-            return table, factor
-        factor = (factor * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)) | np.uint64(1)
-    return np.full(1 << bits, -1, np.int64), np.uint64(0)
-
-
-@compiled
-def ends_of(offsets: Ints, data: Array) -> tuple[Words, Words, Ints]:
-    """The first and the last eight bytes of each text, and its length."""
-    size = offsets.size - 1
-    firsts, lasts = np.empty(size, np.uint64), np.empty(size, np.uint64)
-    lengths = np.empty(size, np.int64)
-    for i in range(size):
-        start, end = offsets[i], offsets[i + 1]
-        firsts[i] = _word(data, start, min(end, start + 8))
-        lasts[i] = _word(data, max(start, end - 8), end)
-        lengths[i] = end - start
-    return firsts, lasts, lengths
-
-
-@compiled
-def names_to_codes(
-    offsets: Array,
-    data: Array,
-    words: Words,
-    factor: Any,
-    bits: int,
-    firsts: Words,
-    lasts: Words,
-    lengths: Ints,
-    codes: Array,
-) -> Array:
-    """For each text the code of the name with the same ends and length, or -1. `words[i]` are the bytes from i on.
-
-    The names lie in the places that `name_table` found. No branch depends on what a short text is: types come in no
-    order that could be guessed.
-    """
-    out = np.empty(offsets.size - 1, np.int32)
-    shift = np.uint64(64 - bits)
-    start = np.int64(offsets[0])
-    for i in range(out.size):
-        end = np.int64(offsets[i + 1])
-        length = end - start
-        if 0 < length <= 8 and start + 8 <= data.size:
-            unused = np.uint64(64 - 8 * length)
-            first = (words[start] << unused) >> unused
-            last = first
-        elif length > 8:
-            first, last = words[start], words[end - 8]
-        else:
-            first = _word(data, start, end)
-            last = first
-        at = _place(first, last, length, factor, shift)
-        same = (firsts[at] == first) & (lasts[at] == last) & (lengths[at] == length)
-        out[i] = codes[at] if same else -1
-        start = end
     return out
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.kernels import Array, ends_of, name_table, names_to_codes
+from eventcube.engine.kernels import Array
+from eventcube.engine.names import ends_of, name_table, names_to_codes
 
 # The first and the last eight bytes say all there is to a name of this length.
 _LONGEST = 16

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Comparison
 from eventcube.options import ITERATIVE, REWRITE, Ways
+from eventcube.plan.due import Due
 from eventcube.plan.flat import NoFlatFormError, flat_program
 from eventcube.plan.inner import link_of, nearest, stands_alone
 from eventcube.plan.kinds import FLIPPED, attributes, value_kind
@@ -60,35 +61,6 @@ def build(logical: LogicalQuery, ways: Ways | None = None) -> PhysicalQuery:
     steps, end = _Builder(logical, logical.region, order, ways=chosen).program(due)
     first, last = order.earliest(order.all), order.latest(order.all)
     return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)), chosen)
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """What a part's first event (forward) or last event (backward) must be: done, due, future, or the anchor."""
-
-    forward: bool
-    states: frozenset[State]
-    anchored: bool = False
-
-    @property
-    def by_one(self) -> bool:
-        """Whether some part of an AND must be the one that makes the whole due."""
-        return self.anchored or self.states == {State.DUE}
-
-    def of_parts(self, chosen: int, count: int) -> list[Due | None]:
-        """What follows for the parts of an AND if the chosen one is the first of them to be due."""
-        done, due, future = State.DONE, State.DUE, State.FUTURE
-        if self.anchored:
-            # All other events lie before the anchor.
-            return [self if i == chosen else None for i in range(count)]
-        if self.states != {due}:
-            return [self] * count
-        earlier, later = ({future}, {due, future}) if self.forward else ({done}, None)
-        rest = None if later is None else replace(self, states=frozenset(later))
-        return [
-            replace(self, states=frozenset(earlier)) if i < chosen else self if i == chosen else rest
-            for i in range(count)
-        ]
 
 
 @dataclass(frozen=True, slots=True)

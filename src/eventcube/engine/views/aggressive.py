@@ -24,11 +24,8 @@ class Aggressive(Sliding):
         """All that ends before the right bound and is not there."""
         assert self.view.places is not None
         ends = self.view.places.rows(asks.hi) - 1
-        latest = np.maximum(ends, table.last([c for c in table.columns if c >= 0])) if _slots(table) else ends
+        bound = [c for c in table.columns if c >= 0]
+        latest = np.maximum(ends, table.last(bound)) if bound else ends
         rows = self.view.places.rows(asks.lo)
         back = np.minimum(rows, executor.store.window_starts[latest])
         yield self.missing(Asks(asks.lo - rows + back, asks.hi), executor)
-
-
-def _slots(table: Table) -> bool:
-    return any(c >= 0 for c in table.columns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools
-from eventcube.engine.table import END, START, Table
+from eventcube.engine.table import Table
 from eventcube.engine.views.balanced import Balanced
 from eventcube.engine.views.cost import (
     ITERATIVE_CALL,
@@ -22,9 +22,9 @@ from eventcube.engine.views.cost import (
 )
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.rewrite import Rewrite
-from eventcube.engine.views.strategy import Executor, Part, Strategy, register
+from eventcube.engine.views.strategy import Executor, Part, Strategy, interval, register
 from eventcube.engine.views.view import NEVER
-from eventcube.plan.physical import Bind, Nested, Program, Reject, Union
+from eventcube.plan.physical import Bind, Program, Reject, Union
 
 # For so many calls a decision holds, if they are alike.
 _STAY = 15
@@ -140,12 +140,7 @@ class Auto:
         return ITERATIVE_CALL + outer * (STEP + work) < VIEW_CALL
 
     def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
-        if isinstance(self.part, Nested):
-            assert self.part.lower is not None
-            assert self.part.upper is not None
-            lo, hi = executor.limit(self.part.lower, table), executor.limit(self.part.upper, table)
-        else:
-            lo, hi = table[START], table[END]
+        lo, hi = interval(self.part, table, executor)
         own = intervals(self.inner, lo, hi, executor)
         view = self.balanced.view
         view.attach(executor)

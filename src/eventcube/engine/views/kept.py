@@ -169,6 +169,12 @@ class Kept:
         self._counted = Asks(block[-1, :0], block[-1, :0]), block[-1, :0]
         self._append(block[:, order], used[order])
 
+    def keep(self, block: Ints, alive: Bools) -> int:
+        """Keep some of the results, as they are in the block; gives how many of the others nobody has asked for."""
+        used = self.used()
+        self.rebuild(block[:, alive], used[alive])
+        return int((~used & ~alive).sum())
+
     def _append(self, block: Ints, used: Bools | None) -> None:
         if not block.shape[1]:
             return

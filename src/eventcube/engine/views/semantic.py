@@ -163,23 +163,20 @@ class Semantic:
             self._keep(alive)
         if not len(self.kept):
             return
-        old, used = self.kept.block, self.kept.used()
+        old = self.kept.block
         mapped = np.where(old[:-2] < 0, -1, rows[old[:-2]])
         # A result that has lost an event lies in no interval to come.
-        there = ((mapped >= 0) | (old[:-2] < 0)).all(axis=0)
-        first, last = places.of_results(Table(self.inner.slots, mapped[:, there]))
-        offset = old[-1, there] // SPAN * SPAN
-        self.kept.rebuild(np.vstack([mapped[:, there], first + offset, last + offset]), used[there])
+        there: Bools = np.asarray(((mapped >= 0) | (old[:-2] < 0)).all(axis=0))
+        first, last = places.of_results(Table(self.inner.slots, mapped))
+        offset = old[-1] // SPAN * SPAN
+        self.kept.keep(np.vstack([mapped, first + offset, last + offset]), there)
 
     def _keep(self, alive: Bools) -> int:
         """Keep only some records with their results, numbered anew; gives how many results nobody had used."""
         number = np.where(alive, np.cumsum(alive) - 1, -1)
         refers = self._refers[alive]
         self._refers = np.where(refers < 0, -1, number[refers])
-        block, used = self.kept.block, self.kept.used()
+        block = self.kept.block.copy()
         owner = number[block[-1] // SPAN]
-        kept = owner >= 0
-        block = block[:, kept].copy()
-        block[-2:] += (owner[kept] - block[-1] // SPAN) * SPAN
-        self.kept.rebuild(block, used[kept])
-        return int((~used & ~kept).sum())
+        block[-2:] += (owner - block[-1] // SPAN) * SPAN
+        return self.kept.keep(block, owner >= 0)

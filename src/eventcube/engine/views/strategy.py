@@ -11,7 +11,7 @@ from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.store import Store
-from eventcube.engine.table import Table
+from eventcube.engine.table import END, START, Table
 from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.syntax import Value
 from eventcube.options import ITERATIVE, Ways
@@ -43,6 +43,15 @@ class Executor(Protocol):
 
     def value_of(self, value: Value, rows: Ints) -> Column:
         """A value that depends on one event, for each of some rows."""
+
+
+def interval(part: Part, table: Table, executor: Executor) -> tuple[Ints, Ints]:
+    """The rows between which each outer row asks for results of the part."""
+    if isinstance(part, Reject):
+        return table[START], table[END]
+    assert part.lower is not None
+    assert part.upper is not None
+    return executor.limit(part.lower, table), executor.limit(part.upper, table)
 
 
 class Strategy(Protocol):

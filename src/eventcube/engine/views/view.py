@@ -16,13 +16,13 @@ import numpy as np
 
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
-from eventcube.engine.expressions import valid_mask
+from eventcube.engine.expressions import place_among, valid_mask
 from eventcube.engine.intervals import combined
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table, joined
 from eventcube.engine.views.kept import Asks, Kept, nearest_before
-from eventcube.engine.views.strategy import Executor, Part
+from eventcube.engine.views.strategy import Executor, Part, interval
 from eventcube.plan.physical import Inner, Nested, Program
 
 NEVER = 2**62
@@ -71,16 +71,10 @@ class Places:
             known = executor.value_of(inner.link.inner, executor.store.stack(inner.link.slot).rows)
             self._values = np.unique(known.values[valid_mask(known)])
 
-    def _group(self, column: Column) -> Ints:
-        """The group of each value; one that no event of the part has is -1."""
-        assert self._values is not None
-        if not len(self._values):
-            return np.full(len(column.values), -1, np.int64)
-        at = np.minimum(np.searchsorted(self._values, column.values), len(self._values) - 1)
-        return np.where((self._values[at] == column.values) & valid_mask(column), at, -1)
-
     def _offset(self, column: Column) -> Ints:
-        return self._group(column) * (self.store.size + 1)
+        """How far the group of each value is from the first; below 0 for one that no event of the part has."""
+        assert self._values is not None
+        return place_among(self._values, column) * (self.store.size + 1)
 
     def of_asks(self, table: Table, lo: Ints, hi: Ints) -> Asks:
         """The intervals of outer rows."""
@@ -175,12 +169,9 @@ class View:
             return
         old = self.kept.rows
         mapped = np.where(old < 0, -1, rows[old]) if old.size else old
-        alive = ((mapped >= 0) | (old < 0)).all(axis=0)
-        used = self.kept.used()
-        counters.inner_unused += int((~used & ~alive).sum())
-        mapped = mapped[:, alive]
+        alive: Bools = np.asarray(((mapped >= 0) | (old < 0)).all(axis=0))
         first, last = self.places.of_results(Table(self.inner.slots, mapped))
-        self.kept.rebuild(np.vstack([mapped, first, last]), used[alive])
+        counters.inner_unused += self.kept.keep(np.vstack([mapped, first, last]), alive)
 
     def purge(self, asks: Asks, counters: Counters) -> int | None:
         """Forget what ends before all that is asked for, once there is much of it; gives the row it ends before.
@@ -194,9 +185,7 @@ class View:
         if self.inner.link is None:
             counters.inner_unused += self.kept.drop_before(row + self.places.shift)
         else:
-            alive, used = self.places.rows(self.kept.lasts) >= row, self.kept.used()
-            counters.inner_unused += int((~used & ~alive).sum())
-            self.kept.rebuild(self.kept.block[:, alive], used[alive])
+            counters.inner_unused += self.kept.keep(self.kept.block, self.places.rows(self.kept.lasts) >= row)
         self.since[:row] = NEVER
         self._purged = max(len(self.kept), self.many)
         return row
@@ -212,12 +201,7 @@ class View:
     def asks(self, table: Table, executor: Executor) -> Asks:
         """The intervals of outer rows, as places."""
         places = self.attach(executor)
-        if isinstance(self.part, Nested):
-            assert self.part.lower is not None
-            assert self.part.upper is not None
-            lo, hi = executor.limit(self.part.lower, table), executor.limit(self.part.upper, table)
-        else:
-            lo, hi = table[START], table[END]
+        lo, hi = interval(self.part, table, executor)
         executor.counters.view_lookups += len(table)
         return places.of_asks(table, lo, hi)
 
