@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Comparison
 from eventcube.options import ITERATIVE, REWRITE, Ways
-from eventcube.plan.due import Due
 from eventcube.plan.flat import NoFlatFormError, flat_program
 from eventcube.plan.inner import link_of, nearest, stands_alone
 from eventcube.plan.kinds import FLIPPED, attributes, value_kind
@@ -47,6 +46,7 @@ from eventcube.plan.physical import (
     Term,
     Union,
 )
+from eventcube.plan.progress import NOTHING, Due, Progress
 from eventcube.schema import Kind
 
 
@@ -61,19 +61,6 @@ def build(logical: LogicalQuery, ways: Ways | None = None) -> PhysicalQuery:
     steps, end = _Builder(logical, logical.region, order, ways=chosen).program(due)
     first, last = order.earliest(order.all), order.latest(order.all)
     return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)), chosen)
-
-
-@dataclass(frozen=True, slots=True)
-class _Progress:
-    """How far a program is: what is bound, what of that may be absent, the alternatives taken, the tests to do."""
-
-    bound: frozenset[int]
-    optional: frozenset[int]
-    inside: frozenset[int]
-    pending: tuple[Predicate | Test, ...]
-
-
-_NOTHING = _Progress(frozenset(), frozenset(), frozenset(), ())
 
 
 def _fence(bind: Bind, reject: Reject) -> Fence | None:
@@ -96,7 +83,7 @@ class _Builder:
         logical: LogicalQuery,
         region: Region,
         order: Order,
-        outer: _Progress | None = None,
+        outer: Progress | None = None,
         ways: Ways | None = None,
         distinct: tuple[int, ...] = (),
     ) -> None:
@@ -109,17 +96,17 @@ class _Builder:
         predicates = (p for p in self.region.predicates if p.kind is not PredicateClass.LOCAL)
         return (*(p for p in predicates if p.qual not in self.logical.implied), *self.order.tests)
 
-    def program(self, due: Due | None) -> tuple[Program, _Progress]:
-        around = self.outer or _NOTHING
+    def program(self, due: Due | None) -> tuple[Program, Progress]:
+        around = self.outer or NOTHING
         return self._complete(self.region.node, due, replace(around, pending=self.tests))
 
-    def _complete(self, node: Node, due: Due | None, at: _Progress) -> tuple[Program, _Progress]:
+    def _complete(self, node: Node, due: Due | None, at: Progress) -> tuple[Program, Progress]:
         steps, at = self._flush([], at)
         more, at = self._node(node, due, at)
         assert not at.pending, "every test must find its place"
         return (*steps, *more), at
 
-    def inner(self, node: Node, tests: Iterable[Predicate | Test], at: _Progress, due: Due | None) -> Inner:
+    def inner(self, node: Node, tests: Iterable[Predicate | Test], at: Progress, due: Due | None) -> Inner:
         """The part by itself, where these tests belong to it and the rest of the query is as far as this."""
         own = slots_of(node)
         asked = tuple(tests)
@@ -127,9 +114,9 @@ class _Builder:
         tied = [t for t in asked if t not in alone]
         last = self.order.latest(own)
         link, linked = link_of([t for t in tied if isinstance(t, Predicate)], alone, own, last, self.logical)
-        builder = _Builder(self.logical, self.region, self.order.alone(), _NOTHING, self.ways)
+        builder = _Builder(self.logical, self.region, self.order.alone(), NOTHING, self.ways)
         anchor = Due(False, frozenset(), anchored=True)
-        program, end = builder._complete(node, anchor, replace(_NOTHING, inside=at.inside, pending=alone))
+        program, end = builder._complete(node, anchor, replace(NOTHING, inside=at.inside, pending=alone))
         around = replace(
             at,
             bound=at.bound | own,
@@ -142,7 +129,7 @@ class _Builder:
         ordered = isinstance(node, Seq)
         return Inner(slots, last, ordered, program, nearest(program, self.logical), link, tuple(after))
 
-    def _set_apart(self, own: frozenset[int], at: _Progress, due: Due | None) -> list[Step]:
+    def _set_apart(self, own: frozenset[int], at: Progress, due: Due | None) -> list[Step]:
         """What a part's events must be, beside lying in its interval, for the events around it."""
         pairs = tuple((slot, other) for slot in sorted(own) for other in self._distinct(slot, at))
         steps: list[Step] = [Apart(pairs)] if pairs else []
@@ -156,7 +143,7 @@ class _Builder:
 
     # Binding.
 
-    def _node(self, node: Node, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
+    def _node(self, node: Node, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
         match node:
             case Leaf(slot):
                 return self._flush([self._bind(slot, due, at)], replace(at, bound=at.bound | {slot}))
@@ -175,8 +162,8 @@ class _Builder:
                 return self._and(node, due, at)
 
     def _parts(
-        self, parts: tuple[Node, ...], order: Iterable[int], dues: list[Due | None], at: _Progress
-    ) -> tuple[list[Step], _Progress]:
+        self, parts: tuple[Node, ...], order: Iterable[int], dues: list[Due | None], at: Progress
+    ) -> tuple[list[Step], Progress]:
         """Bind the part that is due first, then the primitive ones, then the nested ones between them."""
         first, *rest = order
         inline = {i for i in rest if isinstance(parts[i], Leaf) or self._way(parts[i])[0] == REWRITE}
@@ -192,7 +179,7 @@ class _Builder:
                 steps.append(nested)
         return steps, at
 
-    def _nested(self, part: Node, due: Due | None, at: _Progress) -> tuple[Nested, _Progress]:
+    def _nested(self, part: Node, due: Due | None, at: Progress) -> tuple[Nested, Progress]:
         own = slots_of(part)
         way, iterative = self._way(part)
         lower, upper = self._range(own, at)
@@ -217,7 +204,7 @@ class _Builder:
     def _name(self, own: frozenset[int]) -> str:
         return ", ".join(self.logical.slots[s].name for s in sorted(own))
 
-    def _and(self, node: And, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
+    def _and(self, node: And, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
         parts = positive_parts(node)
         indices = range(len(parts))
         if due is None or not due.by_one or len(parts) == 1:
@@ -230,7 +217,7 @@ class _Builder:
             ends.append(end)
         return [Union(tuple(programs))], ends[0]
 
-    def _or(self, node: Or, due: Due | None, at: _Progress) -> tuple[list[Step], _Progress]:
+    def _or(self, node: Or, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
         own = slots_of(node)
         programs, ends = [], []
         # A negation outside of the OR holds whichever alternative is taken, even if it speaks of one.
@@ -244,14 +231,14 @@ class _Builder:
             ends.append(end)
         # A test done in the alternative it speaks of need not be done in the others.
         pending = tuple(p for p in at.pending if p in around or all(p in e.pending for e in ends))
-        after = _Progress(at.bound | own, at.optional | own, at.inside, pending)
+        after = Progress(at.bound | own, at.optional | own, at.inside, pending)
         return self._flush([Union(tuple(programs))], after)
 
     def _within(self, test: Test, node: Or) -> bool:
         guard, slots = test.negation.guard, self.logical.alternatives
         return guard is not None and any(slots[guard] <= slots[number] for number in node.alternatives)
 
-    def _range(self, slots: frozenset[int], at: _Progress) -> tuple[Limit | None, Limit | None]:
+    def _range(self, slots: frozenset[int], at: Progress) -> tuple[Limit | None, Limit | None]:
         """Where events for the slots can lie, given what is bound."""
         own = at.bound & self.order.all
         earlier = [b for b in own if all((b, s) in self.order.before for s in slots)]
@@ -268,17 +255,17 @@ class _Builder:
         unlimited = not own and self.outer is None
         return (None, None) if unlimited else (lower, upper)
 
-    def _limit(self, term: Term, slots: tuple[int, ...], at: _Progress) -> Limit:
+    def _limit(self, term: Term, slots: tuple[int, ...], at: Progress) -> Limit:
         return Limit(term, slots, bool(at.optional.intersection(slots)))
 
-    def _bind(self, slot: int, due: Due | None, at: _Progress) -> Bind:
+    def _bind(self, slot: int, due: Due | None, at: Progress) -> Bind:
         distinct = self._distinct(slot, at)
         if due is not None and due.anchored:
             return Bind(slot, Limit(Term.ANCHOR), Limit(Term.AFTER_ANCHOR), distinct=distinct)
         lower, upper = self._range(frozenset({slot}), at)
         return Bind(slot, lower, upper, due.states if due else None, distinct=distinct)
 
-    def _distinct(self, slot: int, at: _Progress) -> tuple[int, ...]:
+    def _distinct(self, slot: int, at: Progress) -> tuple[int, ...]:
         """The bound slots, of this region or around it, whose event a candidate could be and must not be."""
         slots = self.logical.slots
         outside = (s for s in self.distinct if may_share(slots[slot], slots[s]))
@@ -286,7 +273,7 @@ class _Builder:
 
     # Testing.
 
-    def _flush(self, steps: list[Step], at: _Progress) -> tuple[list[Step], _Progress]:
+    def _flush(self, steps: list[Step], at: Progress) -> tuple[list[Step], Progress]:
         """Append what can be tested now; a predicate that speaks of the event just bound joins its Bind."""
         ready = [p for p in at.pending if self._ready(p, at)]
         if not ready:
@@ -309,7 +296,7 @@ class _Builder:
                     steps.append(reject)
         return steps, at
 
-    def _ready(self, test: Predicate | Test, at: _Progress) -> bool:
+    def _ready(self, test: Predicate | Test, at: Progress) -> bool:
         guard = test.guard if isinstance(test, Predicate) else test.negation.guard
         needed = test.slots if isinstance(test, Predicate) else self._needed(test)
         decided = guard is None or guard in at.inside or self.logical.alternatives[guard] <= at.bound
@@ -323,10 +310,10 @@ class _Builder:
         mentioned = frozenset().union(*(p.slots for p in tested))
         return (mentioned - own) | {*test.lower.slots, *test.upper.slots, *test.distinct}
 
-    def _unguarded(self, predicate: Predicate, at: _Progress) -> Predicate:
+    def _unguarded(self, predicate: Predicate, at: Progress) -> Predicate:
         return replace(predicate, guard=None) if predicate.guard in at.inside else predicate
 
-    def _fuse(self, bind: Bind, predicates: list[Predicate], at: _Progress) -> Bind:
+    def _fuse(self, bind: Bind, predicates: list[Predicate], at: Progress) -> Bind:
         key: Compare | None = None
         compare: list[Compare] = []
         filters: list[Predicate] = []
@@ -360,7 +347,7 @@ class _Builder:
         kind_of = self.logical.kind
         return any(value_kind(v, kind_of, lambda _: None) is Kind.FLOAT for v in (compare.new, compare.bound))
 
-    def _reject(self, test: Test, at: _Progress) -> Reject:
+    def _reject(self, test: Test, at: Progress) -> Reject:
         region, guard = test.negation.region, test.negation.guard
         own = slots_of(region.node)
         way, iterative = self._way(region.node)
@@ -394,7 +381,7 @@ class _Builder:
             refusal,
         )
 
-    def _flat(self, test: Test, at: _Progress) -> tuple[Program | None, str]:
+    def _flat(self, test: Test, at: Progress) -> tuple[Program | None, str]:
         """The negated part as flat cases, or why there are none."""
 
         def fuse(bind: Bind, predicates: list[Predicate]) -> Bind:
@@ -405,5 +392,5 @@ class _Builder:
         except NoFlatFormError as error:
             return None, str(error)
 
-    def _decided(self, limit: Limit, at: _Progress) -> Limit:
+    def _decided(self, limit: Limit, at: Progress) -> Limit:
         return replace(limit, optional=bool(at.optional.intersection(limit.slots)))

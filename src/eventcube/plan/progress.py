@@ -1,9 +1,11 @@
-"""Which of a part's events makes it due."""
+"""How far the making of a program is, and what makes a part of it due."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from eventcube.plan.logical import Predicate
+from eventcube.plan.order import Test
 from eventcube.plan.physical import State
 
 
@@ -34,3 +36,16 @@ class Due:
             replace(self, states=frozenset(earlier)) if i < chosen else self if i == chosen else rest
             for i in range(count)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a program is: what is bound, what of that may be absent, the alternatives taken, the tests to do."""
+
+    bound: frozenset[int]
+    optional: frozenset[int]
+    inside: frozenset[int]
+    pending: tuple[Predicate | Test, ...]
+
+
+NOTHING = Progress(frozenset(), frozenset(), frozenset(), ())
