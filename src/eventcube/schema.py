@@ -134,11 +134,15 @@ class EventSchema:
         return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
 
 
+_PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
 def plain_layout(columns: pa.Schema) -> pa.Schema:
     """The columns without views and runs, of which Arrow cannot pick rows."""
-    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if not any(t in _PLAIN or pat.is_run_end_encoded(t) for t in columns.types):
+        return columns
     types = [f.type.value_type if pat.is_run_end_encoded(f.type) else f.type for f in columns]
-    return pa.schema([f.with_type(plain.get(t, t)) for f, t in zip(columns, types, strict=True)])
+    return pa.schema([f.with_type(_PLAIN.get(t, t)) for f, t in zip(columns, types, strict=True)])
 
 
 def names(value: str | Sequence[str] | None) -> tuple[str, ...]:

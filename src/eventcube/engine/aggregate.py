@@ -35,6 +35,8 @@ class Groups:
             else:
                 self.parts.append((f"a{i}", agg.function, agg.argument))
         self._found = [] if partial is None else [partial]
+        # Matches that were only counted.
+        self._matches = 0
 
     def add(self, table: Table, output: Output) -> None:
         """Count in a chunk of matches."""
@@ -55,13 +57,16 @@ class Groups:
 
     def add_count(self, matches: int) -> None:
         """Count in matches that were counted without being made."""
-        self._found.append(pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts}))
+        self._matches += matches
 
     def _summary(self, table: pa.Table, rows: int) -> pa.Table:
         """The groups of one chunk."""
         if not table.num_columns:
-            return pa.table({name: pa.array([rows], pa.int64()) for name, _, _ in self.parts})
+            return self._only_counted(rows)
         return _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
+
+    def _only_counted(self, matches: int) -> pa.Table:
+        return pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts})
 
     def _folded(self) -> pa.Table:
         """All groups found so far, one row each."""
@@ -71,6 +76,9 @@ class Groups:
     @property
     def partial(self) -> pa.Table | None:
         """The groups in a form that can be kept and continued, or merged with those of another run."""
+        if self._matches:
+            self._found.append(self._only_counted(self._matches))
+            self._matches = 0
         if not self._found:
             return None
         self._found = [self._folded()]

@@ -137,14 +137,15 @@ def to_column(array: pa.ChunkedArray) -> Column:
         array = to_microseconds(array)
     elif kind is Kind.BOOLEAN:
         array = array.cast(pa.int8())
-    array = array.cast(pa.int64())
+    array = array if array.type == pa.int64() else array.cast(pa.int64())
     valid = _validity(array)
     return Column(_numpy(array if valid is None else array.fill_null(0), np.int64), valid)
 
 
 def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
     """Times and lengths of time as whole microseconds, rounded down; what is too far for 64 bits is null."""
-    array = array.cast(plain_type(array.type))
+    plain = plain_type(array.type)
+    array = array if array.type == plain else array.cast(plain)
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s")) if pa.types.is_date32(array.type) else array.cast(pa.timestamp("ms"))
     unit = array.type.unit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from eventcube.engine.aggregate import Groups
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
 from eventcube.engine.exact import exactly
-from eventcube.engine.execute import Execution
+from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.expressions import Look, holds, texts_of, valid_mask
 from eventcube.engine.kernels import Array, Bools, Ints, group
 from eventcube.engine.limit import Earliest, Pieces
@@ -57,6 +58,7 @@ class Engine:
         self.plan, self.logical = plan, plan.logical
         self.counters = Counters()
         self.parts = Parts()
+        self._scratch = scratch()
         logical = self.logical
         limits = [n for n in (logical.query.limit, limit) if n is not None]
         self.limit = Earliest(min(limits), plan) if limits and not logical.query.agg else None
@@ -139,15 +141,17 @@ class Engine:
         wanted = frozenset().union(*(s.types or () for s in self.logical.slots))
         if wanted.issuperset(released.type_names):
             return released.types >= 0
-        return _members_of(wanted, released.type_names)[released.types]
+        return _members_of((wanted,), released.type_names)[0, released.types]
 
     def _members(self, table: pa.Table, size: int, types: Ints | None, names: tuple[str, ...]) -> Array:
-        member = np.ones((len(self.logical.slots), size), np.bool_)
+        slots = self.logical.slots
+        if types is None:
+            member = np.ones((len(slots), size), np.bool_)
+        else:
+            member = _members_of(tuple(s.types for s in slots), names)[:, types]
         columns = Columns(table, self._local_texts)
-        for slot in self.logical.slots:
+        for slot in slots:
             own = member[slot.index]
-            if types is not None and slot.types is not None:
-                own &= _members_of(slot.types, names)[types]
             for qual in self._local[slot.index]:
                 index = np.flatnonzero(own)
                 held = holds(qual, len(index), _looking(columns, index), columns.code)
@@ -238,7 +242,6 @@ class Engine:
             yield from self._count(self._earliest(self.limit, rows, state))
             return
         execution = self._execution(rows, state)
-        output = Output(self.plan, execution)
         program, start = self.plan.program, Table.single()
         if self.groups is not None:
             if (
@@ -249,17 +252,19 @@ class Engine:
                 self.counters.matches += found
                 self.groups.add_count(found)
                 return
+            output = Output(self.plan, execution)
             for table in execution.run(program, start):
                 self.counters.matches += len(table)
                 self.groups.add(table, output)
             return
+        output = Output(self.plan, execution)
         yield from self._count(output.batch(t) for t in coalesced(execution.run(program, start)))
 
     def _execution(self, rows: Rows, state: Ints | None) -> Execution:
         store = Store(rows, self.key, self._texts, self.width, self.by_count)
         if state is not None:
             store.set_states(state)
-        return Execution(self.logical, store, self.parts, self.counters)
+        return Execution(self.logical, store, self.parts, self.counters, self._scratch)
 
     def _earliest(self, limit: Earliest, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
         """The first matches: due events are taken in pieces, in order of time, until nothing left can be earlier."""
@@ -293,9 +298,10 @@ def _looking(columns: Columns, rows: Ints) -> Look:
     return lambda attribute: columns[attribute.name].take(rows)
 
 
-def _members_of(types: frozenset[str], names: tuple[str, ...]) -> Bools:
-    """For each code whether its name is among the types; the last place is for -1, a type no query names."""
-    return np.array([*(n in types for n in names), False], np.bool_)
+@lru_cache(maxsize=256)
+def _members_of(slots: tuple[frozenset[str] | None, ...], names: tuple[str, ...]) -> Bools:
+    """For each slot and code whether the slot takes events of that name; the last code, -1, is of other types."""
+    return np.array([[types is None or n in types for n in (*names, None)] for types in slots], np.bool_)
 
 
 def coalesced(tables: Iterator[Table]) -> Iterator[Table]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
@@ -71,14 +72,19 @@ class _Index:
         return place_among(self.values, column)
 
 
+def scratch() -> Ints:
+    """Room in which joins are made, to be used again and again."""
+    return np.empty((4, CHUNK), np.int64)
+
+
 class Execution:
     """The running of one query's programs over one store."""
 
-    def __init__(self, logical: LogicalQuery, store: Store, parts: Parts, counters: Counters) -> None:
+    def __init__(self, logical: LogicalQuery, store: Store, parts: Parts, counters: Counters, scratch: Ints) -> None:
         self.logical, self.store, self.parts, self.counters = logical, store, parts, counters
         parts.turn_to(store)
         self._slot_of = {s.name: s.index for s in logical.slots}
-        self._scratch = np.empty((4, CHUNK), np.int64)
+        self._scratch = scratch
         self._keyed: dict[int, _Index] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
@@ -126,27 +132,26 @@ class Execution:
     def _step(self, step: Step, table: Table) -> Iterator[Table]:
         match step:
             case Bind():
-                yield from self._bind(step, table)
+                return self._bind(step, table)
             case Union(programs):
-                for program in programs:
-                    yield from self.run(program, table)
+                return chain.from_iterable(self.run(program, table) for program in programs)
             case Absent(slots):
-                yield table.absent(slots)
+                return iter([table.absent(slots)])
             case Filter(predicates):
-                yield self._filter(predicates, table)
+                return iter([self._filter(predicates, table)])
             case Apart(pairs):
                 apart = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
-                yield table.where(np.all(apart, axis=0))
+                return iter([table.where(np.all(apart, axis=0))])
             case Stated(slots, forward, states):
                 which = table.first(slots, optional=True) if forward else table.last(slots)
-                yield table.where(self.store.has_state(which, states))
+                return iter([table.where(self.store.has_state(which, states))])
             case Fits(slots):
                 starts = self.store.window_starts[table.last(slots)]
-                yield table.where(starts <= table.first(slots, optional=True))
+                return iter([table.where(starts <= table.first(slots, optional=True))])
             case Nested():
-                yield from self.parts[step].join(table, self)
+                return self.parts[step].join(table, self)
             case Reject():
-                yield self._reject(step, table)
+                return iter([self._reject(step, table)])
             case _:
                 assert_never(step)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eventcube.engine.kernels import Ints, compiled
+from eventcube.engine.kernels import Ints, compiled, group, search
 
 
 @compiled
@@ -80,6 +80,129 @@ def counts_of(run_lo: Ints, run_hi: Ints, starts: Ints, firsts: Ints, low: Ints)
         for run in range(run_lo[row], run_hi[row]):
             out[row] += _until(firsts, starts[run], starts[run + 1], low[row]) - starts[run]
     return out
+
+
+@compiled
+def tallies(
+    lasts: Ints, begins: Ints, used: Ints, before: int, firsts: Ints, low: Ints, high: Ints, room: int
+) -> tuple[Ints, int]:
+    """The same straight from the runs, each tallied once for all intervals that begin at one place.
+
+    `used` notes how much of each run was ever asked for; also gives how many results were not asked for before, or -1
+    if the tallies need more room.
+    """
+    out = np.zeros(low.size, np.int64)
+    base = low.min()
+    size = low.max() - base + 1
+    if size > room:
+        return out, -1
+    furthest = np.zeros(size, np.int64)
+    for row in range(low.size):
+        i = low[row] - base
+        furthest[i] = max(furthest[i], high[row])
+    run_lo, place = np.empty(size, np.int64), np.zeros(size + 1, np.int64)
+    for i in range(size):
+        run_lo[i] = search(lasts, 0, lasts.size, base + i) if furthest[i] > base + i else 0
+        run_hi = search(lasts, run_lo[i], lasts.size, furthest[i]) if furthest[i] > base + i else 0
+        place[i + 1] = place[i] + run_hi - run_lo[i]
+    if place[size] > room:
+        return out, -1
+    tally = np.empty(place[size], np.int64)
+    fresh: int = 0
+    for i in range(size):
+        total = 0
+        for k in range(place[i], place[i + 1]):
+            run = run_lo[i] + k - place[i]
+            start = begins[run] - before
+            end = begins[run + 1] - before if run + 1 < lasts.size else firsts.size
+            found = _until(firsts, start, end, base + i) - start
+            total += found
+            tally[k] = total
+            if found > used[run]:
+                fresh += found - used[run]
+                used[run] = found
+    for row in range(low.size):
+        i = low[row] - base
+        width = place[i + 1] - place[i]
+        runs = search(lasts, run_lo[i], run_lo[i] + width, high[row]) - run_lo[i]
+        if runs > 0:
+            out[row] = tally[place[i] + runs - 1]
+    return out, fresh
+
+
+@compiled
+def block_of(rows: Ints, anchors: Ints, offsets: Ints, since: Ints, seq: Ints, shift: int) -> Ints:
+    """Results as they are kept: their rows, shifted, and the places of the first and the last; only those not known.
+
+    The anchor is the last event, and a place is a row and the offset of its group; a result below 0 has no group.
+    """
+    height = rows.shape[0]
+    out = np.empty((height + 2, anchors.size), np.int64)
+    size: int = 0
+    for k in range(anchors.size):
+        first = anchors[k]
+        for c in range(height):
+            if 0 <= rows[c, k] < first:
+                first = rows[c, k]
+        if offsets[k] >= 0 and seq[first] < since[anchors[k]]:
+            for c in range(height):
+                out[c, size] = rows[c, k] + shift if rows[c, k] >= 0 else -1
+            out[height, size] = first + offsets[k]
+            out[height + 1, size] = anchors[k] + offsets[k]
+            size += 1
+    return out[:, :size]
+
+
+@compiled
+def run_order(firsts: Ints, lasts: Ints, room: int) -> Ints:
+    """The order of results by their last event; the later the first, the earlier. Empty if that needs more room."""
+    latest, earliest = firsts.max(), lasts.min()
+    reach, spread = latest - firsts.min() + 1, lasts.max() - earliest + 1
+    if max(reach, spread) > room:
+        return np.empty(0, np.int64)
+    order, _ = group(latest - firsts, reach)
+    return order if spread == 1 else order[group((lasts - earliest)[order], spread)[0]]
+
+
+@compiled
+def first_asked(low: Ints, high: Ints, places: Ints) -> Ints:
+    """For each of ascending places the earliest beginning of an interval that holds it; one after the place if none.
+
+    Of intervals that end after a place the one that begins first decides. Places of another group are larger or
+    smaller altogether, so that groups need not be told apart.
+    """
+    out = np.full(places.size, 1 << 62, np.int64)
+    for k in range(low.size):
+        if low[k] < high[k]:
+            i = search(places, 0, places.size, high[k]) - 1
+            if i >= 0:
+                out[i] = min(out[i], low[k])
+    best = np.int64(1 << 62)
+    for i in range(places.size - 1, -1, -1):
+        best = min(best, out[i])
+        out[i] = best if best <= places[i] else places[i] + 1
+    return out
+
+
+@compiled
+def unmet(
+    low: Ints, high: Ints, places: Ints, rows: Ints, since: Ints, seq: Ints, shift: int, span: int
+) -> tuple[Ints, Ints]:
+    """The rows of places inside an interval that reaches back further than what is known of them, and how far.
+
+    Numbers of events say how far: `since` for what is known, `seq` for each row. A row is a place less the shift, or
+    what is left of it by groups of `span` places.
+    """
+    asked = first_asked(low, high, places)
+    found, starts = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
+    size: int = 0
+    for i in range(places.size):
+        if 0 <= places[i] and asked[i] <= places[i]:
+            start = asked[i] % span if span else asked[i] - shift
+            if seq[start] < since[rows[i]]:
+                found[size], starts[size] = rows[i], start
+                size += 1
+    return found[:size], starts[:size]
 
 
 @compiled

@@ -77,6 +77,18 @@ def _meets(
 
 
 @compiled
+def search(keys: Ints, low: int, high: int, value: int) -> int:
+    """The first position from low on, before high, whose key is not below the value; high if there is none."""
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
 def seek(keys: Ints, wanted: Ints) -> Ints:
     """For each wanted value the first position in the sorted keys that is not below it.
 
@@ -98,13 +110,7 @@ def seek(keys: Ints, wanted: Ints) -> Ints:
                 at -= step
                 step *= 2
             low, high = max(at - step + 1, 0), at
-        while low < high:
-            middle = (low + high) >> 1
-            if keys[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        at = low
+        at = search(keys, low, high, value)
         out[i] = at
     return out
 
@@ -120,14 +126,7 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
         group = groups[i]
         if group < 0:
             continue
-        low, high = starts[group], starts[group + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if rows[middle] < wanted[i]:
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = low
+        out[i] = search(rows, starts[group], starts[group + 1], wanted[i])
     return out
 
 

@@ -143,7 +143,7 @@ class Pieces:
         if not self._forward:
             # What comes later than its last event is nothing to a match.
             state = np.where(done, State.DONE.value, State.DUE.value)[:hi]
-            return Piece(rows.head(hi), state, hi, None, most)
+            return Piece(rows.slice(0, hi), state, hi, None, most)
         # With windows of events an early event of a quiet partition may be due long after later ones of others.
         later = (self._state == State.FUTURE.value) | ((row >= hi) & ~done)
         state = np.where(later, State.FUTURE.value, np.where(done, State.DONE.value, State.DUE.value))

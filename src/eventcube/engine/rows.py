@@ -48,26 +48,31 @@ class Rows:
             pa.concat_tables([self.payload, more.payload]).combine_chunks(),
         )
 
-    def head(self, size: int) -> Rows:
-        """The first events."""
+    def slice(self, start: int, size: int) -> Rows:
+        """Some events one after the other."""
         if size == len(self):
             return self
+        end = start + size
         return Rows(
-            self.ts[:size],
-            self.seq[:size],
-            self.pos[:size],
-            self.rank[:size],
-            self.done[:size],
-            self.ahead[:size],
-            self.member[:, :size],
-            self.payload.slice(0, size),
+            self.ts[start:end],
+            self.seq[start:end],
+            self.pos[start:end],
+            self.rank[start:end],
+            self.done[start:end],
+            self.ahead[start:end],
+            self.member[:, start:end],
+            self.payload.slice(start, size),
         )
 
     def where(self, kept: Bools) -> Rows:
         """Some of the events."""
-        if kept.all():
+        if np.count_nonzero(kept) == len(self):
             return self
         rows = np.flatnonzero(kept)
+        gone = len(self) - len(rows)
+        if gone < len(rows) and rows[0] == gone:
+            # Only the first are gone, as when a window moves on.
+            return self.slice(gone, len(rows))
         return Rows(
             self.ts[rows],
             self.seq[rows],

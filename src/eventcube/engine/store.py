@@ -91,7 +91,9 @@ class Store:
         """Where the rows' events are done, due or future."""
         if self._state is None:
             return np.full(len(rows), State.DUE in states)
-        return np.isin(self._state[rows], [s.value for s in states])
+        wanted = np.zeros(len(State), np.bool_)
+        wanted[[s.value for s in states]] = True
+        return wanted[self._state[rows]]
 
     @cached_property
     def metric(self) -> Ints:

@@ -43,7 +43,7 @@ class Table:
 
     def where(self, kept: Bools) -> Table:
         """The partial matches that are kept."""
-        return self if kept.all() else self.take(np.flatnonzero(kept))
+        return self if np.count_nonzero(kept) == len(self) else self.take(np.flatnonzero(kept))
 
     def only(self, columns: Iterable[int]) -> Table:
         """The same partial matches with some of the columns."""
@@ -63,7 +63,7 @@ class Table:
 
     def last(self, slots: Iterable[int]) -> Ints:
         """The latest row among the slots."""
-        first, *rest = (self[s] for s in slots)
+        first, *rest = [self[s] for s in slots]
         for more in rest:
             first = np.maximum(first, more)
         return first

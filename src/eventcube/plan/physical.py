@@ -84,6 +84,12 @@ class Bind:
     fences: tuple[Fence, ...] = ()
     latest: bool = False
 
+    @property
+    def only_anchor(self) -> bool:
+        """Whether the event is the anchor, and nothing else is asked of it."""
+        asked = self.key or self.compare or self.distinct or self.filters or self.fences
+        return self.lower is not None and self.lower.term is Term.ANCHOR and not asked
+
 
 @dataclass(frozen=True, slots=True)
 class Union:

@@ -28,4 +28,4 @@ class Aggressive(Sliding):
         latest = np.maximum(ends, table.last(bound)) if bound else ends
         rows = self.view.places.rows(asks.lo)
         back = np.minimum(rows, executor.store.window_starts[latest])
-        yield self.missing(Asks(asks.lo - rows + back, asks.hi), executor)
+        yield self.missing(Asks(np.where(asks.lo < asks.hi, asks.lo - rows + back, asks.lo), asks.hi), executor)

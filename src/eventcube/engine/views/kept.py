@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eventcube.engine.intervals import counts_of, pairs_of, swept_counts
+from eventcube.engine.intervals import counts_of, first_asked, pairs_of, run_order, swept_counts, tallies
 from eventcube.engine.kernels import Bools, Ints, seek
 
 PAIRS = 1 << 16
+# So much room there is for tallies, and a little more for each interval.
+ROOM = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +27,11 @@ class Asks:
 
     def where(self, kept: Bools) -> Asks:
         """Some of them."""
-        return self if kept.all() else Asks(self.lo[kept], self.hi[kept])
+        return self if np.count_nonzero(kept) == len(self) else Asks(self.lo[kept], self.hi[kept])
 
-    def first_asked(self, places: Ints) -> Ints:
-        """For each place the earliest beginning of an interval that holds it; one after the place if there is none.
-
-        Of intervals that end after a place the one that begins first decides. Places of another group are larger or
-        smaller altogether, so that groups need not be told apart.
-        """
-        if not len(self):
-            return places + 1
-        order = np.argsort(self.hi, kind="stable")
-        earliest = np.minimum.accumulate(self.lo[order][::-1])[::-1]
-        at = np.searchsorted(self.hi[order], places, side="right")
-        return np.where(at < len(order), earliest[np.minimum(at, len(order) - 1)], places + 1)
+    def some(self) -> Asks:
+        """Those that are not empty."""
+        return self.where(self.lo < self.hi)
 
     @property
     def base(self) -> int:
@@ -104,7 +97,6 @@ class Kept:
         self._results = Grown(height + 2)
         self._runs = Grown(3)
         self._before = 0
-        self._counted = Asks(np.zeros(0, np.int64), np.zeros(0, np.int64)), np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return int(self._results.columns.shape[1])
@@ -138,12 +130,11 @@ class Kept:
         """How many results nobody has asked for."""
         return len(self) - int(self._runs.columns[2].sum())
 
-    def add(self, rows: Ints, firsts: Ints, lasts: Ints) -> None:
-        """More results, none of which is there already."""
-        if not len(firsts):
+    def add(self, block: Ints) -> None:
+        """More results, none of which is there already: their events, and the places of the first and the last."""
+        if not block.shape[1]:
             return
-        order = np.lexsort([-firsts, lasts])
-        block = np.vstack([rows, firsts, lasts])[:, order]
+        block = block[:, _order(block[-2], block[-1])]
         if len(self) and block[-1, 0] <= self.lasts[-1]:
             self.rebuild(
                 np.concatenate([self._results.columns, block], axis=1),
@@ -162,12 +153,12 @@ class Kept:
 
     def rebuild(self, block: Ints, used: Bools) -> None:
         """Keep these results (rows, then firsts, then lasts) instead."""
-        order = np.lexsort([-block[-2], block[-1]])
         self._results.clear()
         self._runs.clear()
         self._before = 0
-        self._counted = Asks(block[-1, :0], block[-1, :0]), block[-1, :0]
-        self._append(block[:, order], used[order])
+        if block.shape[1]:
+            order = _order(block[-2], block[-1])
+            self._append(block[:, order], used[order])
 
     def keep(self, block: Ints, alive: Bools) -> int:
         """Keep some of the results, as they are in the block; gives how many of the others nobody has asked for."""
@@ -176,8 +167,6 @@ class Kept:
         return int((~used & ~alive).sum())
 
     def _append(self, block: Ints, used: Bools | None) -> None:
-        if not block.shape[1]:
-            return
         lasts = block[-1]
         begins = np.flatnonzero(np.append(True, lasts[1:] != lasts[:-1]))
         asked = np.zeros(len(begins), np.int64) if used is None else np.add.reduceat(used.astype(np.int64), begins)
@@ -204,7 +193,7 @@ class Kept:
         if not len(lasts) or not len(asks):
             return 0
         runs = np.arange(len(lasts) + 1)
-        asked = counts_of(runs[:-1], runs[1:], self._starts, self.firsts, asks.first_asked(lasts))
+        asked = counts_of(runs[:-1], runs[1:], self._starts, self.firsts, first_asked(asks.lo, asks.hi, lasts))
         fresh = int(np.maximum(asked - used, 0).sum())
         np.maximum(used, asked, out=used)
         return fresh
@@ -228,24 +217,17 @@ class Kept:
             if filled:
                 yield parent[:filled].copy(), place[:filled].copy()
 
-    def counts(self, asks: Asks) -> Ints:
-        """For each of some distinct intervals how many results lie in it."""
+    def count(self, asks: Asks) -> tuple[Ints, int]:
+        """For each interval how many results lie in it; and how many are asked for the first time."""
         if not len(self) or not len(asks):
-            return np.zeros(len(asks), np.int64)
-        known, counts = self._counted
-        base = min(asks.base, known.base)
-        ends = int(max(asks.hi.max(), known.hi.max(initial=0)))
-        if not len(known) or ends - base >= 1 << 31:
-            counts = self._counts(asks)
-        else:
-            # Most of what one set of outer rows asks for, the next one asks for again.
-            keys, wanted = known.keys(base), asks.keys(base)
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            again = keys[at] == wanted
-            counts = np.where(again, counts[at], 0)
-            counts[~again] = self._counts(asks.where(~again))
-        self._counted = asks, counts
-        return counts
+            return np.zeros(len(asks), np.int64), 0
+        lasts, begins, used = self._runs.columns
+        room = ROOM + 4 * len(asks)
+        counts, fresh = tallies(lasts, begins, used, self._before, self.firsts, asks.lo, asks.hi, room)
+        if fresh < 0:
+            distinct, which = asks.distinct()
+            counts, fresh = self._counts(distinct)[which], self.mark(distinct)
+        return counts, fresh
 
     def _counts(self, asks: Asks) -> Ints:
         run_lo, run_hi = self._ranges(asks)
@@ -261,6 +243,11 @@ class Kept:
             return np.zeros(len(asks), np.bool_)
         # Of the results that end before an interval's end one must begin inside it.
         return nearest_before(self.lasts, self.firsts, asks)
+
+
+def _order(firsts: Ints, lasts: Ints) -> Ints:
+    order = run_order(firsts, lasts, ROOM + 4 * len(firsts))
+    return order if len(order) else np.lexsort([-firsts, lasts])
 
 
 def nearest_before(lasts: Ints, firsts: Ints, asks: Asks) -> Bools:

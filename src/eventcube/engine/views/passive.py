@@ -43,7 +43,7 @@ class Passive(Sliding):
 
     def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
         """One interval after the other, as if each had been asked for by itself."""
-        distinct, _ = asks.distinct()
+        distinct, _ = asks.some().distinct()
         plan = self.records.plan(distinct)
         fresh = distinct.where(plan.fresh)
         executor.counters.view_intervals += len(fresh)

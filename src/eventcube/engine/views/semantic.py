@@ -68,9 +68,10 @@ class Semantic:
             return self.anew.count(table, executor)
         asks, of = asked
         counts = np.zeros(len(distinct), np.int64)
-        np.add.at(counts, of, self.kept.counts(asks))
+        own, fresh = self.kept.count(asks)
+        np.add.at(counts, of, own)
         given = int(counts[which].sum())
-        executor.counters.inner_reused += given - self.kept.mark(asks)
+        executor.counters.inner_reused += given - fresh
         return given
 
     def exists(self, table: Table, executor: Executor) -> Bools:
@@ -142,7 +143,7 @@ class Semantic:
             offset = (owner + len(self.records)) * SPAN
             rows = table.only(self.inner.slots).data
             rows = np.where(rows < 0, -1, rows + self._shift)
-            self.kept.add(rows[:, inside], (first + offset)[inside], (last + offset)[inside])
+            self.kept.add(np.vstack([rows, first + offset, last + offset])[:, inside])
 
     # Forgetting.
 

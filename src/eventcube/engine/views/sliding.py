@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eventcube.engine.counters import Counters
+from eventcube.engine.intervals import unmet
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.iterative import Iterative
@@ -36,7 +37,7 @@ class Sliding(ABC):
 
     @abstractmethod
     def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
-        """What to compute before these intervals, none of which is empty, can be looked up for the outer rows."""
+        """What to compute before these intervals, some of which may be empty, can be looked up for the outer rows."""
 
     def forget(self, row: int) -> None:  # noqa: B027 - most have nothing to forget
         """What lies before the row is not kept any more."""
@@ -60,9 +61,9 @@ class Sliding(ABC):
                 total += self.anew.count(piece, executor)
                 continue
             assert self.view.kept is not None
-            distinct, which = asks.distinct()
-            given = int(self.view.kept.counts(distinct)[which].sum())
-            executor.counters.inner_reused += given - self.view.kept.mark(distinct)
+            counts, fresh = self.view.kept.count(asks)
+            given = int(counts.sum())
+            executor.counters.inner_reused += given - fresh
             total += given
         return total
 
@@ -103,9 +104,11 @@ class Sliding(ABC):
         """Outer rows with their intervals, in pieces, when the view has what they ask for; None if that is too much."""
         asks = self.view.asks(table, executor)
         assert self.view.places is not None
-        ends = np.searchsorted(self.view.anchors(), self.view.places.rows(asks.hi))
-        stride = np.maximum.accumulate(ends // STRIDE)
-        cuts = np.flatnonzero(np.append(True, stride[1:] != stride[:-1])).tolist()
+        cuts = [0]
+        if len(self.view.anchors()) > STRIDE:
+            ends = np.searchsorted(self.view.anchors(), self.view.places.rows(asks.hi))
+            stride = np.maximum.accumulate(ends // STRIDE)
+            cuts = np.flatnonzero(np.append(True, stride[1:] != stride[:-1])).tolist()
         for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
             piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end])
             own = Asks(asks.lo[start:end], asks.hi[start:end])
@@ -117,10 +120,6 @@ class Sliding(ABC):
 
     def _extend(self, asks: Asks, table: Table, executor: Executor) -> bool:
         """Compute what the intervals ask for and the view does not have; says whether it can hold that."""
-        some = asks.lo < asks.hi
-        if not some.any():
-            return True
-        asks, table = asks.where(some), table.where(some)
         row = self.view.purge(asks, executor.counters)
         if row is not None:
             self.forget(row)
@@ -141,7 +140,10 @@ class Sliding(ABC):
         assert view.places is not None
         rows = view.anchors()
         places = view.places.of_anchors(rows)
-        low = view.places.ungrouped(asks).first_asked(places)
-        asked = np.flatnonzero((low <= places) & (places >= 0))
-        requests = Requests(rows[asked], view.places.rows(low[asked]))
-        return requests.where(executor.store.seq[requests.starts] < view.since[requests.rows])
+        if view.inner.link is not None:
+            order = np.argsort(places, kind="stable")
+            rows, places = rows[order], places[order]
+        seen = view.places.ungrouped(asks)
+        span = 0 if view.inner.link is None else executor.store.size + 1
+        shift, seq = view.places.shift, executor.store.seq
+        return Requests(*unmet(seen.lo, seen.hi, places, rows, view.since, seq, shift, span), once=True)

@@ -17,13 +17,13 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import place_among, valid_mask
-from eventcube.engine.intervals import combined
+from eventcube.engine.intervals import block_of, combined
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table, joined
 from eventcube.engine.views.kept import Asks, Kept, nearest_before
 from eventcube.engine.views.strategy import Executor, Part, interval
-from eventcube.plan.physical import Inner, Nested, Program
+from eventcube.plan.physical import Bind, Inner, Nested, Program
 
 NEVER = 2**62
 # So many results are asked for in one go.
@@ -40,6 +40,8 @@ class Requests:
 
     rows: Ints
     starts: Ints
+    # Whether no row is there twice.
+    once: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,15 +49,13 @@ class Requests:
     @property
     def furthest(self) -> Bools:
         """Of the requests for one row the one that reaches furthest back, and so has what the others have."""
+        if self.once:
+            return np.ones(len(self), np.bool_)
         order = np.lexsort([self.starts, self.rows])
         rows = self.rows[order]
         found = np.zeros(len(self), np.bool_)
         found[order[np.append(True, rows[1:] != rows[:-1])]] = True
         return found
-
-    def where(self, kept: Bools) -> Requests:
-        """Some of them."""
-        return Requests(self.rows[kept], self.starts[kept])
 
 
 class Places:
@@ -86,12 +86,19 @@ class Places:
 
     def of_results(self, table: Table) -> tuple[Ints, Ints]:
         """The places of the first and the last events of results."""
-        slots = self.inner.slots
-        first, last = table.first(slots, optional=True), table.last(slots)
+        slots, offset = self.inner.slots, self._offsets(table)
+        return table.first(slots, optional=True) + offset, table.last(slots) + offset
+
+    def block(self, table: Table, since: Ints) -> Ints:
+        """Results that go back to before what is known of their last event: their events, then their places."""
+        rows = table.only(self.inner.slots).data
+        return block_of(rows, table[ANCHOR], self._offsets(table), since, self.store.seq, self.shift)
+
+    def _offsets(self, table: Table) -> Ints:
+        """How far the places of each result are from its rows; below 0 if it is null, which equals nothing."""
         if self.inner.link is None:
-            return first + self.shift, last + self.shift
-        offset = self._offset(self._executor.value(self.inner.link.inner, table))
-        return first + offset, last + offset
+            return np.full(len(table), self.shift, np.int64)
+        return self._offset(self._executor.value(self.inner.link.inner, table))
 
     def of_anchors(self, rows: Ints) -> Ints:
         """The places of events that may be the last of a result; below 0 for one that no group can have."""
@@ -109,6 +116,15 @@ class Places:
         if self.inner.link is None or self.inner.link.end is not None:
             return asks
         return Asks(self.rows(asks.lo), self.rows(asks.hi))
+
+
+def _moved(values: Ints, gone: int, size: int, fresh: int) -> Ints:
+    """The values without the first, for so many rows; those of fresh rows are all the same."""
+    out = np.empty(size, np.int64)
+    kept = values[gone : gone + size]
+    out[: len(kept)] = kept
+    out[len(kept) :] = fresh
+    return out
 
 
 class View:
@@ -151,13 +167,22 @@ class View:
         return self.places
 
     def _move(self, store: Store, before: Places | None, counters: Counters) -> None:
+        assert self.places is not None
         seq, self._seq = self._seq, store.seq
+        gone = self.places.shift - before.shift if before is not None and before.plain and self.places.plain else -1
+        if gone >= 0 and not self.followers:
+            # Rows move all by the same, as mostly they do.
+            self.since = _moved(self.since, gone, store.size, NEVER)
+            if self.kept is not None:
+                counters.inner_unused += self.kept.drop_before(self.places.shift)
+            else:
+                self.nearest = _moved(self.nearest, gone, store.size, -1)
+            return
         since, nearest = np.full(store.size, NEVER, np.int64), np.full(store.size, -1, np.int64)
         rows = store.rows_of(seq)
         there = rows >= 0
         since[rows[there]], nearest[rows[there]] = self.since[there], self.nearest[there]
         self.since, self.nearest = since, nearest
-        assert self.places is not None
         if before is None:
             return
         for follow in self.followers:
@@ -181,7 +206,10 @@ class View:
         assert self.places is not None
         if self.kept is None or len(self.kept) < 2 * self._purged:
             return None
-        row = int(self.places.rows(asks.lo).min())
+        asked = asks.some()
+        if not len(asked):
+            return None
+        row = int(self.places.rows(asked.lo).min())
         if self.inner.link is None:
             counters.inner_unused += self.kept.drop_before(row + self.places.shift)
         else:
@@ -255,7 +283,12 @@ class View:
     def results(self, program: Program, requests: Requests, executor: Executor) -> Iterator[Table]:
         """The results that are requested, with their last event as ANCHOR and the number of the request as ORIGIN."""
         numbers = np.arange(len(requests))
-        table = Table((START, END, ANCHOR, ORIGIN), np.vstack([requests.starts, requests.rows, requests.rows, numbers]))
+        rows = requests.rows
+        table = Table((START, END, ANCHOR, ORIGIN), np.vstack([requests.starts, rows, rows, numbers]))
+        first = program[0]
+        if isinstance(first, Bind) and first.only_anchor and self.inner.last == (first.slot,):
+            # There is no other last event, and it is known.
+            table, program = table.with_columns({first.slot: rows}), program[1:]
         for out in executor.run(program, table):
             executor.counters.inner_computed += len(out)
             yield out
@@ -267,18 +300,12 @@ class View:
         tables = []
         size = len(self.kept)
         for out in found:
-            first = executor.store.seq[out.first(self.inner.slots, optional=True)]
-            tables.append(out.where((first < self.since[out[ANCHOR]]) & wanted[out[ORIGIN]]).only(self.inner.slots))
+            tables.append(out if wanted.all() else out.where(wanted[out[ORIGIN]]))
             size += len(tables[-1])
             if size > self.most:
                 raise TooMuchError
         if tables:
-            table = joined(tables)
-            first, last = self.places.of_results(table)
-            # What is null equals nothing, and is never asked for.
-            table, first, last = table.where(last >= 0), first[last >= 0], last[last >= 0]
-            shift = self.places.shift
-            self.kept.add(np.where(table.data < 0, -1, table.data + shift), first, last)
+            self.kept.add(self.places.block(joined(tables), self.since))
 
     # What is answered.
 
