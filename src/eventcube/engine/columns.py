@@ -149,7 +149,8 @@ def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s")) if pa.types.is_date32(array.type) else array.cast(pa.timestamp("ms"))
     unit = array.type.unit
-    raw = array.cast(pa.int64())
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    raw = pa.chunked_array([chunk.view(pa.int64()) for chunk in chunks], pa.int64())
     if unit == "us":
         return raw
     if unit == "ns":

@@ -141,7 +141,7 @@ class Engine:
         wanted = frozenset().union(*(s.types or () for s in self.logical.slots))
         if wanted.issuperset(released.type_names):
             return released.types >= 0
-        return _members_of((wanted,), released.type_names)[0, released.types]
+        return np.asarray(_members_of((wanted,), released.type_names)[0, released.types])
 
     def _members(self, table: pa.Table, size: int, types: Ints | None, names: tuple[str, ...]) -> Array:
         slots = self.logical.slots

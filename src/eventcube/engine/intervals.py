@@ -197,7 +197,7 @@ def unmet(
     found, starts = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
     size: int = 0
     for i in range(places.size):
-        if 0 <= places[i] and asked[i] <= places[i]:
+        if places[i] >= 0 and asked[i] <= places[i]:
             start = asked[i] % span if span else asked[i] - shift
             if seq[start] < since[rows[i]]:
                 found[size], starts[size] = rows[i], start

@@ -19,6 +19,7 @@ from eventcube.engine.views.cost import (
     exists_costs,
     intervals,
     join_costs,
+    sample,
 )
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.rewrite import Rewrite
@@ -140,17 +141,18 @@ class Auto:
         return ITERATIVE_CALL + outer * (STEP + work) < VIEW_CALL
 
     def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
-        lo, hi = interval(self.part, table, executor)
-        own = intervals(self.inner, lo, hi, executor)
+        lo, hi = interval(self.part, sample(table), executor)
+        own = intervals(self.inner, len(table), lo, hi, executor)
         view = self.balanced.view
-        view.attach(executor)
+        places = view.attach(executor)
         anchors = view.anchors()
         asked = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
         fresh = int((view.since[asked] == NEVER).sum())
         if isinstance(self.part, Reject):
             cases = None if self.rewrite is None else len(self.inner.slots)
-            return exists_costs(own, fresh, self._looked, cases, tested=self._tested)
-        selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0
+            return exists_costs(own, fresh, self._looked, cases, tested=self._tested, plain=places.plain)
+        # As far as nothing is known, an equality leaves one of its values.
+        selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0 / places.groups
         self._possible += own.asked * float(own.partial()[-1])
         return join_costs(
             own,
@@ -160,6 +162,7 @@ class Auto:
             hand_on=hand_on,
             tested=self._tested,
             tied=bool(self.inner.after),
+            plain=places.plain,
         )
 
 

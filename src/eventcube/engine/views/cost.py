@@ -13,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from eventcube.engine.kernels import Ints, seek
+from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Executor
 from eventcube.plan.physical import Inner
 
 Floats = npt.NDArray[np.float64]
 
 _SAMPLE = 256
-# What a call, a look-up, a result that is handed on, one that is tested after that, and a step for one outer row come
-# to, in events looked at.
-ITERATIVE_CALL, VIEW_CALL = 5_000.0, 40_000.0
-LOOK_UP, HAND_ON, TEST, STEP = 16.0, 2.0, 6.0, 3.0
+# What a call and a look-up, a result that is kept, one that is handed on, one that is tested after that, and a step
+# for one outer row come to, in events looked at. Where events have to be sorted by value, a view costs more.
+ITERATIVE_CALL, VIEW_CALL, SORTED_CALL = 6_000.0, 10_000.0, 40_000.0
+LOOK_UP, SORTED_LOOK_UP, KEEP, HAND_ON, TEST, STEP = 4.0, 10.0, 5.0, 2.0, 6.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +41,25 @@ class Intervals:
             kept /= np.cumprod(np.arange(1.0, len(self.held) + 1))[:, None]
         return np.asarray(kept.mean(axis=1))
 
-    def widest(self) -> Floats:
-        """The same for one last event, in the widest of the intervals."""
-        most = self.held.max(axis=1)[1:] if len(self.held) else self.held
+    def wide(self) -> Floats:
+        """The same for one last event, in a wide interval, as those are that decide how far back it goes."""
+        most = np.quantile(self.held, 0.9, axis=1)[1:] if self.held.size else self.held[:0, 0]
         kept = np.cumprod(most)
         return np.asarray(kept / np.cumprod(np.arange(1.0, len(most) + 1)) if self.ordered else kept)
 
 
-def intervals(inner: Inner, lo: Ints, hi: Ints, executor: Executor) -> Intervals:
-    """Look at a sample of the intervals."""
-    step = max(1, len(lo) // _SAMPLE)
-    low, high = lo[::step], np.maximum(lo, hi)[::step]
+def sample(table: Table) -> Table:
+    """Some of the outer rows, from everywhere among them."""
+    return Table(table.columns, table.data[:, :: max(1, len(table) // _SAMPLE)])
+
+
+def intervals(inner: Inner, asked: int, lo: Ints, hi: Ints, executor: Executor) -> Intervals:
+    """What a sample of the intervals that are asked for holds."""
     held = []
     for slot in reversed(inner.slots):
         rows = executor.store.stack(slot).rows
-        held.append((seek(rows, high) - seek(rows, low)).astype(np.float64))
-    return Intervals(len(lo), np.array(held), inner.ordered)
+        held.append((seek(rows, np.maximum(lo, hi)) - seek(rows, lo)).astype(np.float64))
+    return Intervals(asked, np.array(held), inner.ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,15 @@ class Costs:
 
 
 def join_costs(
-    own: Intervals, fresh: int, selectivity: float, *, narrowed: int, hand_on: bool, tested: bool, tied: bool
+    own: Intervals,
+    fresh: int,
+    selectivity: float,
+    *,
+    narrowed: int,
+    hand_on: bool,
+    tested: bool,
+    tied: bool,
+    plain: bool,
 ) -> Costs:
     """A positive part. `fresh` last events are not in the view yet; `hand_on`: results are made, not only counted.
 
@@ -76,13 +88,13 @@ def join_costs(
     be bound has to meet some, so that even to count all have to be looked at. `tied`: a view can ask for the conditions
     with outer events only after the look-up, so that it hands on all.
     """
-    partial, one = own.partial(), own.widest()
+    partial, one = own.partial(), own.wide()
     results = own.asked * float(partial[-1]) * selectivity
     left = np.where(np.arange(len(partial)) >= narrowed, partial * selectivity, partial)
     work = left if hand_on or tested else left[:-1]
     iterative = ITERATIVE_CALL + own.asked * (STEP + float(work.sum()))
-    update = fresh * (1.0 + float(one.sum()))
-    view = VIEW_CALL + update + own.asked * LOOK_UP
+    update = fresh * (1.0 + float(one.sum()) + KEEP * selectivity * float(one[-1] if len(one) else 1.0))
+    view = _view(own, plain=plain) + update
     if tied:
         view += TEST * own.asked * float(partial[-1])
     elif hand_on:
@@ -90,11 +102,16 @@ def join_costs(
     return Costs(iterative + (results if hand_on else 0.0), view, None)
 
 
-def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None, *, tested: bool) -> Costs:
+def _view(own: Intervals, *, plain: bool) -> float:
+    """Calling a view and looking into it; `plain`: neither a key nor an equality tells its places apart."""
+    return VIEW_CALL + own.asked * LOOK_UP if plain else SORTED_CALL + own.asked * SORTED_LOOK_UP
+
+
+def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None, *, tested: bool, plain: bool) -> Costs:
     """A negated part. Of one last event the view looks at `looked` components whole, and at the latest of others."""
-    partial, one = own.partial(), own.widest()
+    partial, one = own.partial(), own.wide()
     iterative = ITERATIVE_CALL + own.asked * (STEP + float((partial if tested else partial[:-1]).sum()))
     per_event = 1.0 + (float(one[:looked].sum()) if looked else 0.0)
-    view = VIEW_CALL + fresh * per_event + own.asked * LOOK_UP
+    view = _view(own, plain=plain) + fresh * per_event
     rewrite = None if cases is None else ITERATIVE_CALL * cases + own.asked * STEP * cases * (cases + 1)
     return Costs(iterative, view, rewrite)

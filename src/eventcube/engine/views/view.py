@@ -71,6 +71,11 @@ class Places:
             known = executor.value_of(inner.link.inner, executor.store.stack(inner.link.slot).rows)
             self._values = np.unique(known.values[valid_mask(known)])
 
+    @property
+    def groups(self) -> int:
+        """How many values an equality splits the results by."""
+        return 1 if self._values is None else max(1, len(self._values))
+
     def _offset(self, column: Column) -> Ints:
         """How far the group of each value is from the first; below 0 for one that no event of the part has."""
         assert self._values is not None
