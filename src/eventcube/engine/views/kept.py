@@ -224,18 +224,17 @@ class Kept:
         lasts, begins, used = self._runs.columns
         room = ROOM + 4 * len(asks)
         counts, fresh = tallies(lasts, begins, used, self._before, self.firsts, asks.lo, asks.hi, room)
-        if fresh < 0:
-            distinct, which = asks.distinct()
-            counts, fresh = self._counts(distinct)[which], self.mark(distinct)
-        return counts, fresh
+        return (counts, fresh) if fresh >= 0 else (self._counts(asks), self.mark(asks))
 
     def _counts(self, asks: Asks) -> Ints:
         run_lo, run_hi = self._ranges(asks)
+        work = int((run_hi - run_lo).sum())
         by_sweep = len(self) + len(asks) + (int(self.firsts.max()) - int(self.firsts.min())) // 8
-        if int((run_hi - run_lo).sum()) < 4 * by_sweep:
+        if work < 4 * by_sweep or work < 8 * len(asks):
             return counts_of(run_lo, run_hi, self._starts, self.firsts, asks.lo)
-        order = np.argsort(asks.hi, kind="stable")
-        return swept_counts(order, asks.lo, asks.hi, self.lasts, self.firsts)
+        distinct, which = asks.distinct()
+        order = np.argsort(distinct.hi, kind="stable")
+        return swept_counts(order, distinct.lo, distinct.hi, self.lasts, self.firsts)[which]
 
     def any(self, asks: Asks) -> Bools:
         """For each interval whether a result lies in it."""

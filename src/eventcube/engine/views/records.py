@@ -72,14 +72,13 @@ class Records:
             return np.zeros(0, np.bool_)
         if places.plain:
             kept = self.hi > places.shift
-        elif places.inner.link is not None or not before.store.size:
-            # Groups are numbered anew.
-            kept = np.zeros(len(self), np.bool_)
         else:
-            last = rows[self.hi - 1]
-            kept = last >= 0
-            first = rows[self.lo[kept]]
-            self.lo[kept] = np.where(first >= 0, first, places.store.segment_starts[last[kept]])
-            self.hi[kept] = last[kept] + 1
+            offset = places.offsets_after(before, rows)[before.group(self.lo)]
+            last = rows[before.rows(self.hi - 1)]
+            kept = (last >= 0) & (offset >= 0)
+            last, offset = last[kept], offset[kept]
+            first = rows[before.rows(self.lo[kept])]
+            self.lo[kept] = np.where(first >= 0, first, places.store.segment_starts[last]) + offset
+            self.hi[kept] = last + 1 + offset
         self.where(kept)
         return kept

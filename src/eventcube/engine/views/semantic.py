@@ -67,10 +67,8 @@ class Semantic:
         if asked is None:
             return self.anew.count(table, executor)
         asks, of = asked
-        counts = np.zeros(len(distinct), np.int64)
-        own, fresh = self.kept.count(asks)
-        np.add.at(counts, of, own)
-        given = int(counts[which].sum())
+        counts, fresh = self.kept.count(asks)
+        given = int((counts * np.bincount(which, minlength=len(distinct))[of]).sum())
         executor.counters.inner_reused += given - fresh
         return given
 

@@ -66,20 +66,25 @@ class Places:
         self.inner, self._executor = inner, executor
         self.plain = self.store.order is None and inner.link is None
         self.shift = int(self.store.events.seq[0]) if self.plain and self.store.size else 0
-        self._values: Array | None = None
+        # What an equality splits the results by, in order.
+        self.values: Array = np.zeros(0, np.int64)
         if inner.link is not None:
-            known = executor.value_of(inner.link.inner, executor.store.stack(inner.link.slot).rows)
-            self._values = np.unique(known.values[valid_mask(known)])
+            known = self.value_of(self.store.stack(inner.link.slot).rows)
+            self.values = np.unique(known.values[valid_mask(known)])
+
+    def value_of(self, rows: Ints) -> Column:
+        """What events say of the group they are of."""
+        assert self.inner.link is not None
+        return self._executor.value_of(self.inner.link.inner, rows)
 
     @property
     def groups(self) -> int:
         """How many values an equality splits the results by."""
-        return 1 if self._values is None else max(1, len(self._values))
+        return max(1, len(self.values))
 
     def _offset(self, column: Column) -> Ints:
         """How far the group of each value is from the first; below 0 for one that no event of the part has."""
-        assert self._values is not None
-        return place_among(self._values, column) * (self.store.size + 1)
+        return place_among(self.values, column) * (self.store.size + 1)
 
     def of_asks(self, table: Table, lo: Ints, hi: Ints) -> Asks:
         """The intervals of outer rows."""
@@ -115,6 +120,26 @@ class Places:
     def rows(self, places: Ints) -> Ints:
         """The rows of places."""
         return places - self.shift if self.inner.link is None else places % (self.store.size + 1)
+
+    def group(self, places: Ints) -> Ints:
+        """The number of the group that each place is in."""
+        return np.zeros(len(places), np.int64) if self.inner.link is None else places // (self.store.size + 1)
+
+    def offsets_after(self, before: Places, rows: Ints) -> Ints:
+        """For each group of the store before how far it is from the first now, below 0 if there is no event of it left.
+
+        Values may be told by other numbers now, so that events have to say which they are of: the latest of each group.
+        """
+        link = self.inner.link
+        if link is None:
+            return np.zeros(1, np.int64)
+        own = before.store.stack(link.slot).rows
+        group = place_among(before.values, before.value_of(own))
+        latest = np.full(before.groups, -1, np.int64)
+        latest[group[group >= 0]] = rows[own[group >= 0]]
+        offsets = np.full(before.groups, -1, np.int64)
+        offsets[latest >= 0] = self._offset(self.value_of(latest[latest >= 0]))
+        return offsets
 
     def ungrouped(self, asks: Asks) -> Asks:
         """Intervals as the last events of results see them, if those do not tell what group they are of."""
