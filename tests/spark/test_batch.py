@@ -280,6 +280,13 @@ def test_mistakes_are_said_at_once(query: str, settings: dict[str, Any], message
     assert re.search(message, str(raised.value))
 
 
+def test_columns_that_spark_takes_for_the_same_are_refused_if_they_are_needed(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, "A", 1, 2)], "ts long, type string, x int, X int")
+    assert ec.match(frame, "PATTERN SEQ(A a) WITHIN 1 s RETURN a.ts AS t", type="type").count() == 1
+    with pytest.raises(ec.InputError, match="Spark takes the columns 'x' and 'X' for the same"):
+        ec.match(frame, "PATTERN SEQ(A a) WITHIN 1 s RETURN a.x AS x", type="type")
+
+
 def test_a_stream_is_refused(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ec.OptionError, match="stream"):

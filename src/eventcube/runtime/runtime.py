@@ -258,7 +258,7 @@ def named(queries: Queries) -> dict[str, Query]:
     for name, query in pairs:
         if not isinstance(name, str):
             raise wrong("the name of a query", name, "a text")
-        read[name] = _query(query)
+        read[name] = _query(query, name)
     if not read:
         raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
     return read
@@ -267,13 +267,13 @@ def named(queries: Queries) -> dict[str, Query]:
 _QUERIES = "a query as text, or a list or dict of queries"
 
 
-def _query(query: Any) -> Query:
+def _query(query: Any, source: str = "query") -> Query:
     if not isinstance(query, str | Query):
         raise wrong("a query", query, "its text")
     if isinstance(query, str):
         if any("\ud800" <= c <= "\udfff" for c in query):
             raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")
-        query = parse(query)
+        query = parse(query, source)
     assert isinstance(query, Query)
     check_result_columns(query)
     return query

@@ -25,7 +25,7 @@ from eventcube.plan.result import result_schema
 from eventcube.runtime.many import check_together, long_schema
 from eventcube.runtime.runtime import Queries, named
 from eventcube.schema import HALO, INTERNAL, Kind, kind_of
-from eventcube.spark.columns import Batches, arrow_schema, check_readable, column, map_batches
+from eventcube.spark.columns import Batches, arrow_schema, check_apart, check_readable, column, map_batches
 from eventcube.spark.counted import Count, counted
 from eventcube.spark.earliest import ORDER
 from eventcube.spark.groups import Merge, partial_schema
@@ -94,7 +94,9 @@ class _Batch:
         self.plans = {name: build(bind(q, self.schema, concepts), chosen.strategy) for name, q in queries.items()}
         if not single:
             check_together(queries)
-        check_readable(self.columns, self._needed(list(self.plans.values())))
+        needed = self._needed(list(self.plans.values()))
+        check_apart(events, needed)
+        check_readable(self.columns, needed)
 
     def frame(self) -> DataFrame:
         """The result of all queries."""

@@ -67,6 +67,18 @@ def _arrow_type(type_: DataType, zone: str) -> pa.DataType:
         return Unreadable(type_.simpleString())
 
 
+def check_apart(frame: DataFrame, needed: list[str]) -> None:
+    """Refuse columns that are needed but that Spark takes for the same as another."""
+    for name in needed:
+        same = [c for c in frame.columns if c.lower() == name.lower()]
+        if len(same) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+            raise InputError(
+                f"Spark takes the columns {' and '.join(map(repr, same))} for the same",
+                code="EC301",
+                hint="rename one, or set spark.sql.caseSensitive to true",
+            )
+
+
 def check_readable(schema: pa.Schema, needed: list[str]) -> None:
     """Refuse columns that are needed but cannot be handed to Python."""
     for name in needed:

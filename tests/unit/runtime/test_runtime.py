@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
-from eventcube.errors import BindError, InputError, OptionError
+from eventcube.errors import BindError, InputError, OptionError, QuerySyntaxError
 from eventcube.runtime.many import wide_form
 
 QUERIES = {"pair": "PATTERN SEQ(A a, B b) WITHIN 9 us", "either": "PATTERN OR(A x, C y) WITHIN 9 us"}
@@ -277,6 +277,10 @@ class TestSeveralQueries:
         assert wide.schema.names == ["start", "end", "x", "y"]
         shown = [tuple(r[v] and r[v]["ts"] for v in ("x", "y")) for r in wide.to_pylist()]
         assert sorted(shown, key=repr) == [(1, None), (None, 3)]
+
+    def test_mistakes_say_which_query_they_are_in(self) -> None:
+        with pytest.raises(QuerySyntaxError, match=" --> late:1:12"):
+            ec.Runtime({"good": "PATTERN SEQ(A a) WITHIN 1 s", "late": "PATTERN SEQ(A a,"})
 
     def test_queries_without_names_are_numbered(self) -> None:
         assert set(self.run(list(QUERIES.values())).column("query").to_pylist()) == {"q1", "q2"}
