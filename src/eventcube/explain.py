@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.engine.views.strategy import check_ways
 from eventcube.errors import OptionError
+from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import wrong
+from eventcube.options import AUTO, ways, wrong
 from eventcube.plan import explain as plan
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.runtime import Runtime, hierarchy
@@ -46,6 +48,8 @@ def explain(
     """
     if not isinstance(query, str | Query):
         raise wrong("query", query, "one query as text")
+    query = parse(query) if isinstance(query, str) else query
+    check_ways(ways(settings.get("strategy", AUTO)), [query])
     text = plan.explain(query, _columns(events), concepts=hierarchy(concepts), **settings)
     return Explanation(f"{text}\n{_measured(query, events, concepts, settings)}" if analyze else text)
 

@@ -31,7 +31,7 @@ class Ways:
 
     def of(self, variables: Iterable[str]) -> str:
         """The strategy of the part with these variables."""
-        return next((self.parts[v] for v in sorted(variables) if v in self.parts), self.default)
+        return next((self.parts[v] for v in variables if v in self.parts), self.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,11 @@ def ways(strategy: str | Mapping[str, str] | Ways) -> Ways:
     if isinstance(strategy, Ways):
         return strategy
     if isinstance(strategy, Mapping):
-        return Ways(parts=dict(strategy))
-    if not isinstance(strategy, str):
-        raise wrong("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
-    return Ways(strategy)
+        if all(isinstance(text, str) for pair in strategy.items() for text in pair):
+            return Ways(parts=dict(strategy))
+    elif isinstance(strategy, str):
+        return Ways(strategy)
+    raise wrong("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
 
 
 def _column_names(setting: str, value: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -109,10 +110,32 @@ def test_a_part_can_have_a_strategy_of_its_own(name: str) -> None:
 
 def test_an_unknown_name_lists_those_there_are() -> None:
     with pytest.raises(OptionError) as caught:
-        check_ways(ways("iteratif"))
+        check_ways(ways("iteratif"), [])
     assert caught.value.code == "EC404"
     assert all(name in str(caught.value) for name in EVERY)
     assert "did you mean 'iterative'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        ({"z": "passive"}, "'z', which is in no nested part\nhint: the nested parts have: (b, c), (n)"),
+        ({"a": "passive"}, "'a', which is in no nested part"),
+        ({"b": "passive", "c": "balanced"}, "two strategies for one part: b=passive and c=balanced"),
+        ({"b": None}, "strategy cannot be {'b': None}"),
+        ({1: "passive"}, "strategy cannot be {1: 'passive'}"),
+    ],
+)
+def test_strategies_for_parts_that_are_not_there_are_refused_at_once(strategy: Any, message: str) -> None:
+    query = "PATTERN SEQ(A a, SEQ(B b, C c, !AND(N n)), D d) WITHIN 9 ms"
+    with pytest.raises(OptionError) as caught:
+        ec.Runtime(query, type="type", strategy=strategy)
+    assert message in str(caught.value)
+
+
+def test_a_query_without_a_nested_part_takes_no_strategy_for_one() -> None:
+    with pytest.raises(OptionError, match="there is no nested part"):
+        ec.Runtime("PATTERN SEQ(A a, !B b) WITHIN 9 ms", type="type", strategy={"b": "passive"})
 
 
 # The papers' worked examples: what is computed, trigger by trigger.

@@ -16,6 +16,7 @@ from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
+from eventcube.plan.parts import nested_parts
 from eventcube.runtime.many import wide_form
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
@@ -123,7 +124,7 @@ def _check_views(case: Case, rng: Random) -> int:
     names = sorted(strategies())
     strategy: str | dict[str, str] = rng.choice(names)
     if chance(rng, 30):
-        strategy = {v: rng.choice(names) for v in "abcdefgh" if chance(rng, 50)}
+        strategy = {own[0]: rng.choice(names) for own in nested_parts(case.query.pattern) if own and chance(rng, 70)}
     cut = draw_cut(rng, len(case.events))
     stride, many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
     with (

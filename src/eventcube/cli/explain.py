@@ -9,6 +9,7 @@ from eventcube.cli.inputs import FORMATS, find_inputs
 from eventcube.cli.query import read_query
 from eventcube.cli.settings import event_options, make_settings, strategy_option
 from eventcube.errors import OptionError
+from eventcube.options import AUTO
 from eventcube.plan import explain as plan_explain
 
 
@@ -51,13 +52,14 @@ def explain(
     else:
         found = parse_columns(columns) if columns else mentioned_columns(parsed, time, type_)
     settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy)
-    if analyze:
+    if analyze or strategy != AUTO:
+        # What knows the strategies takes a while to load.
         from eventcube.cli.arrow_input import read_events
         from eventcube.explain import explain as analyzed
 
-        if not inputs:
+        if analyze and not inputs:
             raise OptionError("--analyze needs events", code="EC419", hint="name an INPUT")
-        events = read_events(find_inputs(inputs, input_format))
-        click.echo(analyzed(parsed, events, analyze=True, **settings.for_match()))
+        events = read_events(find_inputs(inputs, input_format)) if analyze else found
+        click.echo(analyzed(parsed, events, analyze=analyze, **settings.for_match()))
         return
     click.echo(plan_explain.explain(parsed, found, **settings.for_match()))

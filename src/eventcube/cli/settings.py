@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.errors import OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,8 +45,8 @@ strategy_option = click.option(
     "--strategy",
     default="auto",
     show_default=True,
-    help="How nested parts are answered: iterative, rewrite, aggressive, balanced, passive, semantic, auto; or for "
-    "each part by a variable in it: s=balanced,d=passive.",
+    help="How nested parts are answered: iterative, rewrite, aggressive (= object), semantic, passive, balanced, "
+    "auto; or for each part by a variable in it: s=balanced,d=passive.",
 )
 
 
@@ -100,8 +101,13 @@ def _strategy(value: str) -> str | dict[str, str]:
     """`balanced` for all nested parts, or `s=balanced,d=passive` for those with these variables."""
     if "=" not in value:
         return value
-    pairs = (item.partition("=") for item in value.split(",") if item.strip())
-    return {name.strip(): way.strip() for name, _, way in pairs}
+    chosen: dict[str, str] = {}
+    for item in value.split(","):
+        name, _, way = (text.strip() for text in item.partition("="))
+        if name in chosen:
+            raise OptionError(f"two strategies for {name!r}", code="EC404", hint="name each part once")
+        chosen[name] = way
+    return chosen
 
 
 def _names(value: str | None) -> tuple[str, ...]:

@@ -78,6 +78,7 @@ class Runtime:
         )
         self.queries = named(queries)
         check_limit(self.queries, limit)
+        check_ways(self.options.strategy, self.queries.values())
         self.single = not isinstance(queries, Mapping) and (isinstance(queries, str | Query))
         self.concepts = hierarchy(concepts)
         self._ingest: Ingest | None = None
@@ -97,7 +98,7 @@ class Runtime:
         if not self.single:
             check_together(self.queries)
         for name, query in self.queries.items():
-            plan = build(bind(query, schema, self.concepts), check_ways(self.options.strategy))
+            plan = build(bind(query, schema, self.concepts), self.options.strategy)
             self._engines[name] = Engine(plan, self.options.limit)
         types = {t for e in self._engines.values() for s in e.logical.slots for t in s.types or ()}
         self._ingest = Ingest(schema, types, self.options.lateness, self._counters)

@@ -65,9 +65,10 @@ def match_dataframe(
         strategy=strategy,
         limit=limit,
     )
-    check_ways(chosen.strategy)
+    asked = named(queries)
+    check_ways(chosen.strategy, asked.values())
     hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
-    batch = _Batch(events, named(queries), isinstance(queries, str | Query), chosen, hierarchy)
+    batch = _Batch(events, asked, isinstance(queries, str | Query), chosen, hierarchy)
     batch.counted = None if counters is None else counted(events, counters)
     return batch.frame()
 

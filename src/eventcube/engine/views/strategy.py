@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from eventcube.engine.columns import Column
@@ -13,8 +13,9 @@ from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, START, Table
 from eventcube.errors import OptionError, did_you_mean
-from eventcube.language.syntax import Value
+from eventcube.language.syntax import Query, Value
 from eventcube.options import ITERATIVE, Ways
+from eventcube.plan.parts import check_parts
 from eventcube.plan.physical import Limit, Nested, Program, Reject
 
 Part = Nested | Reject
@@ -96,13 +97,13 @@ def strategies() -> dict[str, Make]:
     return dict(_registered)
 
 
-def check_ways(ways: Ways) -> Ways:
-    """The same ways, if every strategy in them is known."""
+def check_ways(ways: Ways, queries: Iterable[Query]) -> None:
+    """Refuse strategies that are not known, or are for parts that no query has."""
     known = strategies()
     for name in (ways.default, *ways.parts.values()):
         if name not in known:
             raise OptionError(f"unknown strategy {name!r}", code="EC404", hint=did_you_mean(name, sorted(known)))
-    return ways
+    check_parts(ways, queries)
 
 
 class Parts:
