@@ -12,7 +12,7 @@ class Counters:
 
     Inner results are those of nested parts: how often one was computed, how often one that a view kept served again,
     how many a view kept and dropped without use. Look-ups are the intervals that views were asked for, intervals the
-    ones they kept a record of, and `view_bytes` is the most that the views held.
+    ones they kept a record of, and `view_bytes` is the most that the views held at a time (on Spark: in one task).
     """
 
     events: int = 0
@@ -33,9 +33,15 @@ class Counters:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def add(self, other: Counters) -> None:
-        """Count what another run counted, too."""
+        """Count what another run beside this one counted, too."""
         for f in fields(self):
             setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
+
+    def add_later(self, other: Counters) -> None:
+        """Count what a run after this one, or elsewhere, counted: its views hold nothing while those of this one do."""
+        most = max(self.view_bytes, other.view_bytes)
+        self.add(other)
+        self.view_bytes = most
 
 
 class Counts(Mapping[str, int]):
@@ -56,7 +62,7 @@ class Counts(Mapping[str, int]):
     def _total(self) -> dict[str, int]:
         total = Counters()
         for source in self._sources:
-            total.add(source())
+            total.add_later(source())
         return total.as_dict()
 
     def __getitem__(self, name: str) -> int:

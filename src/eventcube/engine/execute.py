@@ -111,7 +111,6 @@ class Execution:
                 found[out[ORIGIN][self._any_candidate(last, out)]] = True
             else:
                 found[out[ORIGIN]] = True
-                self.counters.inner_computed += len(out)
         return found
 
     def count(self, program: Program, table: Table) -> int:
@@ -294,6 +293,10 @@ class Execution:
             else:
                 floats.append((new.values.astype(np.float64), bound.values.astype(np.float64), op))
         return (*_stacked(ints, np.int64), *_stacked(floats, np.float64))
+
+    def note_bytes(self) -> None:
+        """Take note of what views hold now."""
+        self.parts.count_bytes(self.counters)
 
     # Values.
 

@@ -85,10 +85,14 @@ class Bind:
     latest: bool = False
 
     @property
-    def only_anchor(self) -> bool:
-        """Whether the event is the anchor, and nothing else is asked of it."""
-        asked = self.key or self.compare or self.distinct or self.filters or self.fences
-        return self.lower is not None and self.lower.term is Term.ANCHOR and not asked
+    def is_anchor(self) -> bool:
+        """Whether the event can only be the anchor."""
+        return self.lower is not None and self.lower.term is Term.ANCHOR
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is asked of the event but where it lies."""
+        return not (self.key or self.compare or self.distinct or self.filters or self.fences)
 
 
 @dataclass(frozen=True, slots=True)

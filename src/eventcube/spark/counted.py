@@ -15,13 +15,13 @@ Count = Callable[[Mapping[str, int]], None]
 
 
 class _Sum(AccumulatorParam[Counters]):
-    """Adds up counters; what tasks hold at a time is added up, too, since they run beside each other."""
+    """Adds up counters."""
 
     def zero(self, value: Counters) -> Counters:
         return Counters()
 
     def addInPlace(self, value1: Counters, value2: Counters) -> Counters:  # noqa: N802 - as Spark calls it
-        value1.add(value2)
+        value1.add_later(value2)
         return value1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,14 +39,21 @@ class Tally:
     expected: dict[str, float] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
     outer: int = 0
+    looked: int = 0
+    computed: int = 0
+
+    @contextmanager
+    def watch(self, counters: Counters) -> Iterator[None]:
+        """Take note of the work that is done meanwhile."""
+        looked, computed = counters.candidates, counters.inner_computed
+        yield
+        self.looked += counters.candidates - looked
+        self.computed += counters.inner_computed - computed
 
     def add(self, costs: Costs, chosen: str, outer: int) -> None:
-        """Take note of one decision."""
-        for name in ("iterative", "view", "rewrite"):
-            cost = getattr(costs, name)
-            if cost is not None:
-                own = "balanced" if name == "view" else name
-                self.expected[own] = self.expected.get(own, 0.0) + cost
+        """Take note of one call."""
+        for name, cost in costs.items():
+            self.expected[name] = self.expected.get(name, 0.0) + cost
         self.taken[chosen] = self.taken.get(chosen, 0) + 1
         self.outer += outer
 
@@ -60,12 +68,15 @@ class Auto:
     def __init__(self, part: Part) -> None:
         assert part.inner is not None
         self.part, self.inner = part, part.inner
-        self.iterative, self.balanced = Iterative(part), Balanced(part)
-        self.rewrite = Rewrite(part) if isinstance(part, Reject) and part.flat is not None else None
+        self.balanced = Balanced(part)
+        self._known: dict[str, Strategy] = {"iterative": Iterative(part), "balanced": self.balanced}
+        if isinstance(part, Reject) and part.flat is not None:
+            self._known["rewrite"] = Rewrite(part)
         self.tally = Tally()
         self._looked = _whole(self.inner.nearest)
-        self._given = self._possible = 0.0
-        self._last: Strategy | None = None
+        # How many results there were, how many there could have been, and how many could be for one outer row.
+        self._given = self._possible = self._each = 0.0
+        self._expected: Costs | None = None
         self._outer = self._stays = 0
         last = part.program[-1]
         self._narrowed = _narrowed(part.program)
@@ -78,19 +89,31 @@ class Auto:
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        for out in self._cheapest(table, executor, hand_on=True).join(table, executor):
-            self._given += len(out)
+        results = self._cheapest(table, executor, hand_on=True).join(table, executor)
+        while True:
+            with self.tally.watch(executor.counters):
+                out = next(results, None)
+            if out is None:
+                return
+            self._found(len(out))
             yield out
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
-        found = self._cheapest(table, executor, hand_on=False).count(table, executor)
-        self._given += found
+        chosen = self._cheapest(table, executor, hand_on=False)
+        with self.tally.watch(executor.counters):
+            found = chosen.count(table, executor)
+        self._found(found)
         return found
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
-        return self._cheapest(table, executor, hand_on=False).exists(table, executor)
+        chosen = self._cheapest(table, executor, hand_on=False)
+        with self.tally.watch(executor.counters):
+            return chosen.exists(table, executor)
+
+    def _found(self, results: int) -> None:
+        self._given += results if self._each else 0
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
@@ -98,47 +121,38 @@ class Auto:
 
     def report(self) -> Iterator[str]:
         """What was expected of each strategy and what was done."""
-        taken = ", ".join(f"{name} {times:,} times" for name, times in sorted(self.tally.taken.items()))
-        yield f"asked for {self.tally.outer:,} outer rows; decided for {taken}"
-        for name, cost in sorted(self.tally.expected.items(), key=lambda e: e[1]):
-            yield f"expected of {name}: {cost:,.0f} events looked at"
+        tally = self.tally
+        taken = ", ".join(f"{name} ({times:,})" for name, times in sorted(tally.taken.items()))
+        yield f"asked for {tally.outer:,} outer rows; decided for {taken}"
+        for name, cost in sorted(tally.expected.items(), key=lambda e: e[1]):
+            yield f"expected of {name}: {cost:,.0f}, in events looked at, calls and look-ups included"
+        yield f"measured: {tally.looked:,} events looked at, {tally.computed:,} results computed"
         if isinstance(self.part, Reject) and self.part.flat is None:
             yield f"no flat form: {self.part.refusal}"
         if self._possible:
-            yield f"selectivity: expected 1, found {self._given / self._possible:.3g}"
+            yield f"of the results its events could make, {self._given / self._possible:.3g} were results"
 
     def _cheapest(self, table: Table, executor: Executor, *, hand_on: bool) -> Strategy:
         """Decide, or stay with what was decided for about as many outer rows a few calls ago."""
-        if self._last is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
-            self._last = self._decide(table, executor, hand_on=hand_on)
+        if self._expected is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
+            self._each = 0.0
+            self._expected = self._little(len(table), executor) or self._costs(table, executor, hand_on=hand_on)
             self._outer, self._stays = len(table), _STAY
         else:
             self._stays -= 1
-            self.tally.outer += len(table)
-        return self._last
+        self._possible += len(table) * self._each
+        name = min(self._expected, key=lambda n: (self._expected or {})[n])
+        self.tally.add(self._expected, name, len(table))
+        return self._known[name]
 
-    def _decide(self, table: Table, executor: Executor, *, hand_on: bool) -> Strategy:
-        if self._is_little(len(table), executor):
-            self.tally.add(Costs(0.0, 0.0, None), "iterative", len(table))
-            return self.iterative
-        costs = self._costs(table, executor, hand_on=hand_on)
-        offers: list[tuple[float, str, Strategy]] = [
-            (costs.iterative, "iterative", self.iterative),
-            (costs.view, "balanced", self.balanced),
-        ]
-        if costs.rewrite is not None and self.rewrite is not None:
-            offers.append((costs.rewrite, "rewrite", self.rewrite))
-        _, name, chosen = min(offers, key=lambda offer: offer[0])
-        self.tally.add(costs, name, len(table))
-        return chosen
-
-    def _is_little(self, outer: int, executor: Executor) -> bool:
-        """Whether, even if every event lay in every interval, computing anew cost less than asking a view."""
+    def _little(self, outer: int, executor: Executor) -> Costs | None:
+        """What computing anew costs if every event lies in every interval, if that is less than to ask a view."""
         work = possible = 1.0
         for j, slot in enumerate(reversed(self.inner.slots), 1):
             possible *= len(executor.store.stack(slot).rows) / (j if self.inner.ordered else 1)
             work += possible
-        return ITERATIVE_CALL + outer * (STEP + work) < VIEW_CALL
+        cost = ITERATIVE_CALL + outer * (STEP + work)
+        return {"iterative": cost} if cost < VIEW_CALL else None
 
     def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
         lo, hi = interval(self.part, sample(table), executor)
@@ -149,11 +163,11 @@ class Auto:
         asked = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
         fresh = int((view.since[asked] == NEVER).sum())
         if isinstance(self.part, Reject):
-            cases = None if self.rewrite is None else len(self.inner.slots)
+            cases = len(self.inner.slots) if "rewrite" in self._known else None
             return exists_costs(own, fresh, self._looked, cases, tested=self._tested, plain=places.plain)
         # As far as nothing is known, an equality leaves one of its values.
         selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0 / places.groups
-        self._possible += own.asked * float(own.partial()[-1])
+        self._each = float(own.partial()[-1])
         return join_costs(
             own,
             fresh,
@@ -179,7 +193,7 @@ def _whole(program: Program) -> int:
     found = 0
     for step in program:
         match step:
-            case Bind(latest=False):
+            case Bind(latest=False) if not step.is_anchor:
                 found += 1
             case Union(programs):
                 found += max(_whole(p) for p in programs)

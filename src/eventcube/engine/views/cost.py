@@ -62,13 +62,8 @@ def intervals(inner: Inner, asked: int, lo: Ints, hi: Ints, executor: Executor) 
     return Intervals(asked, np.array(held), inner.ordered)
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """Estimates in events looked at; None for a strategy that cannot do it."""
-
-    iterative: float
-    view: float
-    rewrite: float | None
+# Estimates, in events looked at, by strategy.
+Costs = dict[str, float]
 
 
 def join_costs(
@@ -99,7 +94,7 @@ def join_costs(
         view += TEST * own.asked * float(partial[-1])
     elif hand_on:
         view += HAND_ON * results
-    return Costs(iterative + (results if hand_on else 0.0), view, None)
+    return {"iterative": iterative + (results if hand_on else 0.0), "balanced": view}
 
 
 def _view(own: Intervals, *, plain: bool) -> float:
@@ -113,5 +108,7 @@ def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None, *, 
     iterative = ITERATIVE_CALL + own.asked * (STEP + float((partial if tested else partial[:-1]).sum()))
     per_event = 1.0 + (float(one[:looked].sum()) if looked else 0.0)
     view = _view(own, plain=plain) + fresh * per_event
-    rewrite = None if cases is None else ITERATIVE_CALL * cases + own.asked * STEP * cases * (cases + 1)
-    return Costs(iterative, view, rewrite)
+    costs = {"iterative": iterative, "balanced": view}
+    if cases is not None:
+        costs["rewrite"] = ITERATIVE_CALL * cases + own.asked * STEP * cases * (cases + 1)
+    return costs

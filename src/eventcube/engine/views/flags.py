@@ -47,6 +47,7 @@ class Flags:
             self._compute(open_ if round_ == _ROUNDS - 1 else open_.where(_outermost(open_)), executor)
         found = np.zeros(len(asks), np.bool_)
         found[some] = self._known(distinct)[1][which]
+        executor.counters.inner_reused += int(np.count_nonzero(found))
         return found
 
     def _purge(self, place: int) -> None:
@@ -76,6 +77,7 @@ class Flags:
         executor.counters.view_intervals += len(asks)
         self.records.add(asks)
         self.empty = np.concatenate([self.empty, ~found])
+        executor.note_bytes()
 
 
 def _outermost(asks: Asks) -> Bools:

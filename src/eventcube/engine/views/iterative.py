@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Executor, Part, register
+from eventcube.plan.physical import Bind
 
 
 @register("iterative")
@@ -18,6 +21,8 @@ class Iterative:
 
     def __init__(self, part: Part) -> None:
         self.program = part.program
+        # A negated event is no nested part.
+        self._nested = len(part.program) > 1 or not isinstance(part.program[0], Bind)
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
@@ -33,7 +38,10 @@ class Iterative:
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
-        return executor.any(self.program, table)
+        found = executor.any(self.program, table)
+        if self._nested:
+            executor.counters.inner_computed += int(np.count_nonzero(found))
+        return found
 
     def close(self, counters: Counters) -> None:
         """Nothing is kept."""

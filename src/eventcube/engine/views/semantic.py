@@ -9,7 +9,7 @@ import numpy as np
 from eventcube.engine.counters import Counters
 from eventcube.engine.intervals import chains
 from eventcube.engine.kernels import Bools, Ints
-from eventcube.engine.table import ORIGIN, Table, joined
+from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks, Kept
@@ -119,29 +119,28 @@ class Semantic:
         self._compute(fresh, plan.begins[plan.fresh], executor)
         self._refers = np.concatenate([self._refers, plan.holder[plan.fresh]])
         self.records.add(fresh)
+        executor.note_bytes()
         return numbers[which]
 
     def _compute(self, asks: Asks, begins: Ints, executor: Executor) -> None:
         """Compute what each interval holds itself: what ends at a place or later."""
         assert self.view.places is not None
         for requests, of in self.view.asked_rows(asks, begins):
-            tables, size = [], len(self.kept)
+            blocks, size = [], len(self.kept)
             for out in self.view.results(self.inner.program, requests, executor):
-                tables.append(out)
-                size += len(out)
+                first, last = self.view.places.of_results(out)
+                owner = of[out[ORIGIN]]
+                # Where a last event does not tell the group, results of other groups come along.
+                inside = (first >= asks.lo[owner]) & (last < asks.hi[owner])
+                offset = (owner + len(self.records)) * SPAN
+                rows = out.only(self.inner.slots).data
+                rows = np.where(rows < 0, -1, rows + self._shift)
+                blocks.append(np.vstack([rows, first + offset, last + offset])[:, inside])
+                size += blocks[-1].shape[1]
                 if size > self.view.most:
                     raise TooMuchError
-            if not tables:
-                continue
-            table = joined(tables)
-            first, last = self.view.places.of_results(table)
-            owner = of[table[ORIGIN]]
-            # Where a last event does not tell the group, results of other groups come along.
-            inside = (first >= asks.lo[owner]) & (last < asks.hi[owner])
-            offset = (owner + len(self.records)) * SPAN
-            rows = table.only(self.inner.slots).data
-            rows = np.where(rows < 0, -1, rows + self._shift)
-            self.kept.add(np.vstack([rows, first + offset, last + offset])[:, inside])
+            if blocks:
+                self.kept.add(np.concatenate(blocks, axis=1))
 
     # Forgetting.
 

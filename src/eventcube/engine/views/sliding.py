@@ -27,7 +27,9 @@ class Sliding(ABC):
         self.view = View(part)
         self.inner = self.view.inner
         self.anew = Iterative(part)
-        # After so many pieces the view is tried again; each time it holds too much it rests twice as long.
+        # By this pieces are smaller than they could be, since larger ones asked for too much.
+        self._finer = 1
+        # If even the smallest do, so many are computed anew before the view is tried again, each time twice as many.
         self._rest, self._rests = 0, 8
 
     @property
@@ -75,11 +77,11 @@ class Sliding(ABC):
             kept = self.view.kept
             if asks is None:
                 found[piece[ORIGIN]] = self.anew.exists(piece, executor)
-            elif kept is None:
-                found[piece[ORIGIN]] = self.view.exists(asks)
-            elif not self.inner.after:
-                kept.mark(asks)
-                found[piece[ORIGIN]] = kept.any(asks)
+            elif kept is None or not self.inner.after:
+                fresh = 0 if kept is None else kept.mark(asks)
+                there = self.view.exists(asks) if kept is None else kept.any(asks)
+                executor.counters.inner_reused += max(0, int(np.count_nonzero(there)) - fresh)
+                found[piece[ORIGIN]] = there
             else:
                 for out in self._pairs(piece, asks, executor):
                     for passed in executor.run(self.inner.after, out):
@@ -102,21 +104,35 @@ class Sliding(ABC):
 
     def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, Asks | None]]:
         """Outer rows with their intervals, in pieces, when the view has what they ask for; None if that is too much."""
-        asks = self.view.asks(table, executor)
-        assert self.view.places is not None
-        cuts = [0]
-        if len(self.view.anchors()) > STRIDE:
-            ends = np.searchsorted(self.view.anchors(), self.view.places.rows(asks.hi))
-            stride = np.maximum.accumulate(ends // STRIDE)
-            cuts = np.flatnonzero(np.append(True, stride[1:] != stride[:-1])).tolist()
+        return self._pieces(table, self.view.asks(table, executor), executor)
+
+    def _pieces(self, table: Table, asks: Asks, executor: Executor) -> Iterator[tuple[Table, Asks | None]]:
+        stride = max(1, STRIDE // self._finer)
+        cuts = self._cuts(asks, stride)
         for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
             piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end])
             own = Asks(asks.lo[start:end], asks.hi[start:end])
             if self._rest:
                 self._rest -= 1
                 yield piece, None
+            elif self._extend(own, piece, executor):
+                yield piece, own
+            elif stride > 1:
+                self._finer = max(self._finer, 8 * STRIDE // stride)
+                yield from self._pieces(piece, own, executor)
             else:
-                yield piece, own if self._extend(own, piece, executor) else None
+                self._rest = self._rests
+                self._rests *= 2
+                yield piece, None
+
+    def _cuts(self, asks: Asks, stride: int) -> list[int]:
+        """Where to cut outer rows so that each piece asks for results of about as many last events as the stride."""
+        assert self.view.places is not None
+        anchors = self.view.anchors()
+        if len(anchors) <= stride:
+            return [0]
+        ends = np.maximum.accumulate(np.searchsorted(anchors, self.view.places.rows(asks.hi)) // stride)
+        return list(np.flatnonzero(np.append(True, ends[1:] != ends[:-1])).tolist())
 
     def _extend(self, asks: Asks, table: Table, executor: Executor) -> bool:
         """Compute what the intervals ask for and the view does not have; says whether it can hold that."""
@@ -125,12 +141,12 @@ class Sliding(ABC):
             self.forget(row)
         try:
             for requests in self.requests(asks, table, executor):
-                self.view.compute(requests, executor)
+                if len(requests):
+                    self.view.compute(requests, executor)
+                    executor.note_bytes()
         except TooMuchError:
             self.view.clear()
             self.forget(executor.store.size)
-            self._rest = self._rests
-            self._rests *= 2
             return False
         return True
 

@@ -45,6 +45,9 @@ class Executor(Protocol):
     def value_of(self, value: Value, rows: Ints) -> Column:
         """A value that depends on one event, for each of some rows."""
 
+    def note_bytes(self) -> None:
+        """Take note of what views hold now."""
+
 
 def interval(part: Part, table: Table, executor: Executor) -> tuple[Ints, Ints]:
     """The rows between which each outer row asks for results of the part."""

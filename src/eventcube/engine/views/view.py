@@ -20,7 +20,7 @@ from eventcube.engine.expressions import place_among, valid_mask
 from eventcube.engine.intervals import block_of, combined
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.store import Store
-from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table, joined
+from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.kept import Asks, Kept, nearest_before
 from eventcube.engine.views.strategy import Executor, Part, interval
 from eventcube.plan.physical import Bind, Inner, Nested, Program
@@ -163,7 +163,7 @@ class View:
     # What has left the window is dropped at the latest when twice so many results are kept.
     many = 1 << 15
     # More are not kept: what asks for them is computed anew.
-    most = 1 << 22
+    most = 1 << 21
 
     def __init__(self, part: Part) -> None:
         assert part.inner is not None
@@ -234,7 +234,7 @@ class View:
         Were it asked for again it would be computed again.
         """
         assert self.places is not None
-        if self.kept is None or len(self.kept) < 2 * self._purged:
+        if self.kept is None or len(self.kept) < min(2 * self._purged, self.most // 4):
             return None
         asked = asks.some()
         if not len(asked):
@@ -292,8 +292,6 @@ class View:
 
     def compute(self, requests: Requests, executor: Executor) -> None:
         """Compute the results, keep those that are not known yet, and note that they are."""
-        if not len(requests):
-            return
         seq = executor.store.seq
         if self.kept is not None:
             furthest = requests.furthest
@@ -316,7 +314,7 @@ class View:
         rows = requests.rows
         table = Table((START, END, ANCHOR, ORIGIN), np.vstack([requests.starts, rows, rows, numbers]))
         first = program[0]
-        if isinstance(first, Bind) and first.only_anchor and self.inner.last == (first.slot,):
+        if isinstance(first, Bind) and first.is_anchor and first.is_free and self.inner.last == (first.slot,):
             # There is no other last event, and it is known.
             table, program = table.with_columns({first.slot: rows}), program[1:]
         for out in executor.run(program, table):
@@ -327,15 +325,15 @@ class View:
         """Keep the results of the wanted requests that are not kept already."""
         assert self.kept is not None
         assert self.places is not None
-        tables = []
+        blocks = []
         size = len(self.kept)
         for out in found:
-            tables.append(out if wanted.all() else out.where(wanted[out[ORIGIN]]))
-            size += len(tables[-1])
+            blocks.append(self.places.block(out if wanted.all() else out.where(wanted[out[ORIGIN]]), self.since))
+            size += blocks[-1].shape[1]
             if size > self.most:
                 raise TooMuchError
-        if tables:
-            self.kept.add(self.places.block(joined(tables), self.since))
+        if blocks:
+            self.kept.add(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1))
 
     # What is answered.
 
