@@ -263,22 +263,39 @@ def covered(place: Ints, ends: Ints, given: int, size: int) -> tuple[Ints, Ints]
 
 
 @compiled
-def chains(holder: Ints, low: Ints, refers: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Each row with the record it looks into and those that refers to, as far as they reach past its beginning.
+def past_empty(refers: Ints, held: Ints) -> Ints:
+    """For each record the nearest one, of those it refers to in turn, that holds a result; -1 for none.
 
-    `refers` is the record that a record refers to, -1 for none; one that is referred to ends earlier.
+    `refers` is the record that a record refers to, -1 for none; it comes before it.
     """
-    size = 0
+    out = np.empty(refers.size, np.int64)
+    for record in range(refers.size):
+        other = refers[record]
+        out[record] = other if other < 0 or held[other] else out[other]
+    return out
+
+
+@compiled
+def chain_lengths(holder: Ints, low: Ints, refers: Ints, ends: Ints) -> Ints:
+    """How many rows `chains` gives for each row."""
+    out = np.zeros(low.size, np.int64)
     for row in range(low.size):
         record = holder[row]
         while record >= 0 and ends[record] > low[row]:
-            size += 1
+            out[row] += 1
             record = refers[record]
+    return out
+
+
+@compiled
+def chains(lengths: Ints, holder: Ints, refers: Ints) -> tuple[Ints, Ints]:
+    """Each row with the record it looks into and those that it refers to, so many of them."""
+    size = lengths.sum()
     of, records = np.empty(size, np.int64), np.empty(size, np.int64)
     at = 0
-    for row in range(low.size):
+    for row in range(lengths.size):
         record = holder[row]
-        while record >= 0 and ends[record] > low[row]:
+        for _ in range(lengths[row]):
             of[at] = row
             records[at] = record
             at += 1

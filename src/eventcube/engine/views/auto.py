@@ -16,6 +16,7 @@ from eventcube.engine.views.cost import (
     ITERATIVE_CALL,
     STEP,
     VIEW_CALL,
+    Asked,
     Costs,
     exists_costs,
     intervals,
@@ -28,8 +29,8 @@ from eventcube.engine.views.strategy import Executor, Part, Strategy, interval, 
 from eventcube.engine.views.view import NEVER
 from eventcube.plan.physical import Bind, Program, Reject, Union
 
-# For so many calls a decision holds, if they are alike.
-_STAY = 15
+# For so many calls a decision holds, if they are alike and have only a few outer rows each.
+_STAY, _FEW = 15, 1 << 11
 
 
 @dataclass(slots=True)
@@ -137,7 +138,7 @@ class Auto:
         if self._expected is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
             self._each = 0.0
             self._expected = self._little(len(table), executor) or self._costs(table, executor, hand_on=hand_on)
-            self._outer, self._stays = len(table), _STAY
+            self._outer, self._stays = len(table), _STAY if len(table) < _FEW else 0
         else:
             self._stays -= 1
         self._possible += len(table) * self._each
@@ -162,22 +163,15 @@ class Auto:
         anchors = view.anchors()
         asked = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
         fresh = int((view.since[asked] == NEVER).sum())
-        if isinstance(self.part, Reject):
-            cases = len(self.inner.slots) if "rewrite" in self._known else None
-            return exists_costs(own, fresh, self._looked, cases, tested=self._tested, plain=places.plain)
         # As far as nothing is known, an equality leaves one of its values.
         selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0 / places.groups
-        self._each = float(own.partial()[-1])
-        return join_costs(
-            own,
-            fresh,
-            selectivity,
-            narrowed=self._narrowed,
-            hand_on=hand_on,
-            tested=self._tested,
-            tied=bool(self.inner.after),
-            plain=places.plain,
+        all_asked = Asked(
+            own, fresh, selectivity, self._narrowed, self._tested, tied=bool(self.inner.after), plain=places.plain
         )
+        if isinstance(self.part, Reject):
+            return exists_costs(all_asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
+        self._each = float(own.partial()[-1])
+        return join_costs(all_asked, hand_on=hand_on)
 
 
 def _narrowed(program: Program) -> int:

@@ -66,49 +66,54 @@ def intervals(inner: Inner, asked: int, lo: Ints, hi: Ints, executor: Executor) 
 Costs = dict[str, float]
 
 
-def join_costs(
-    own: Intervals,
-    fresh: int,
-    selectivity: float,
-    *,
-    narrowed: int,
-    hand_on: bool,
-    tested: bool,
-    tied: bool,
-    plain: bool,
-) -> Costs:
-    """A positive part. `fresh` last events are not in the view yet; `hand_on`: results are made, not only counted.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a part, of which `fresh` last events are not in the view yet.
 
-    Computed anew, from the component `narrowed` on only what meets the conditions is left. `tested`: the last event to
+    Computed anew, from the component `narrowed` on only what meets the conditions is left; `tested`: the last event to
     be bound has to meet some, so that even to count all have to be looked at. `tied`: a view can ask for the conditions
-    with outer events only after the look-up, so that it hands on all.
+    with outer events only after the look-up. `plain`: neither a key nor an equality tells the view's places apart.
     """
-    partial, one = own.partial(), own.wide()
-    results = own.asked * float(partial[-1]) * selectivity
-    left = np.where(np.arange(len(partial)) >= narrowed, partial * selectivity, partial)
-    work = left if hand_on or tested else left[:-1]
-    iterative = ITERATIVE_CALL + own.asked * (STEP + float(work.sum()))
-    update = fresh * (1.0 + float(one.sum()) + KEEP * selectivity * float(one[-1] if len(one) else 1.0))
-    view = _view(own, plain=plain) + update
-    if tied:
-        view += TEST * own.asked * float(partial[-1])
-    elif hand_on:
-        view += HAND_ON * results
-    return {"iterative": iterative + (results if hand_on else 0.0), "balanced": view}
+
+    own: Intervals
+    fresh: int
+    selectivity: float
+    narrowed: int
+    tested: bool
+    tied: bool
+    plain: bool
+
+    def anew(self, *, hand_on: bool) -> float:
+        """Computing the part for each outer row."""
+        partial = self.own.partial()
+        left = np.where(np.arange(len(partial)) >= self.narrowed, partial * self.selectivity, partial)
+        work = left if hand_on or self.tested else left[:-1]
+        return ITERATIVE_CALL + self.own.asked * (STEP + float(work.sum()))
+
+    def looked_up(self) -> float:
+        """Calling a view and looking into it."""
+        call, each = (VIEW_CALL, LOOK_UP) if self.plain else (SORTED_CALL, SORTED_LOOK_UP)
+        # What is tested after the look-up is all handed on.
+        return call + self.own.asked * (each + (TEST * float(self.own.partial()[-1]) if self.tied else 0.0))
+
+    def kept(self) -> float:
+        """Computing and keeping the results of last events that a view does not have yet."""
+        one = self.own.wide()
+        return self.fresh * (1.0 + float(one.sum()) + KEEP * self.selectivity * float(one[-1] if len(one) else 1.0))
 
 
-def _view(own: Intervals, *, plain: bool) -> float:
-    """Calling a view and looking into it; `plain`: neither a key nor an equality tells its places apart."""
-    return VIEW_CALL + own.asked * LOOK_UP if plain else SORTED_CALL + own.asked * SORTED_LOOK_UP
+def join_costs(asked: Asked, *, hand_on: bool) -> Costs:
+    """A positive part; `hand_on`: results are made, not only counted."""
+    results = asked.own.asked * float(asked.own.partial()[-1]) * asked.selectivity if hand_on else 0.0
+    view = asked.looked_up() + asked.kept() + (0.0 if asked.tied else HAND_ON * results)
+    return {"iterative": asked.anew(hand_on=hand_on) + results, "balanced": view}
 
 
-def exists_costs(own: Intervals, fresh: int, looked: int, cases: int | None, *, tested: bool, plain: bool) -> Costs:
-    """A negated part. Of one last event the view looks at `looked` components whole, and at the latest of others."""
-    partial, one = own.partial(), own.wide()
-    iterative = ITERATIVE_CALL + own.asked * (STEP + float((partial if tested else partial[:-1]).sum()))
-    per_event = 1.0 + (float(one[:looked].sum()) if looked else 0.0)
-    view = _view(own, plain=plain) + fresh * per_event
-    costs = {"iterative": iterative, "balanced": view}
+def exists_costs(asked: Asked, looked: int, cases: int | None) -> Costs:
+    """A negated part. Of one last event a view looks at `looked` components whole, and at the latest of others."""
+    one = asked.own.wide()
+    fresh = asked.kept() if asked.tied else asked.fresh * (1.0 + (float(one[:looked].sum()) if looked else 0.0))
+    costs = {"iterative": asked.anew(hand_on=False), "balanced": asked.looked_up() + fresh}
     if cases is not None:
-        costs["rewrite"] = ITERATIVE_CALL * cases + own.asked * STEP * cases * (cases + 1)
+        costs["rewrite"] = ITERATIVE_CALL * cases + asked.own.asked * STEP * cases * (cases + 1)
     return costs

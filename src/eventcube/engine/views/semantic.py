@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from eventcube.engine.counters import Counters
-from eventcube.engine.intervals import chains
+from eventcube.engine.intervals import chain_lengths, chains, past_empty
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.flags import Flags
@@ -15,10 +16,11 @@ from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks, Kept
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.strategy import Executor, Part, register
-from eventcube.engine.views.view import Places, TooMuchError, View
+from eventcube.engine.views.view import REQUESTS, Places, TooMuchError, View
 
 # Results are sorted by record, then as in other views: no place is larger.
 SPAN = 1 << 41
+_MOST = 1 << 21
 
 
 @register("semantic")
@@ -39,6 +41,8 @@ class Semantic:
         self.records = Records()
         self._refers = np.zeros(0, np.int64)
         self._purged = self.view.many
+        # If there was too much to hold, so many calls go by before it is tried again, each time twice as many.
+        self._rest, self._rests = 0, 8
         self.view.followers.append(self._move)
 
     @property
@@ -48,29 +52,32 @@ class Semantic:
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        asked = self._asked(self.view.asks(table, executor), executor)
-        if asked is None:
+        asks = self.view.asks(table, executor)
+        holder = self._holders(asks, executor)
+        if holder is None:
             yield from self.anew.join(table, executor)
             return
-        asks, of = asked
-        executor.counters.inner_reused -= self.kept.mark(asks)
-        for parent, place in self.kept.pairs(asks):
-            executor.counters.inner_reused += len(parent)
-            yield from executor.run(self.inner.after, self.view.extended(table, self.kept, of[parent], place))
+        for own, of in self._looks(asks, holder):
+            executor.counters.inner_reused -= self.kept.mark(own)
+            for parent, place in self.kept.pairs(own):
+                executor.counters.inner_reused += len(parent)
+                yield from executor.run(self.inner.after, self.view.extended(table, self.kept, of[parent], place))
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
         if self.inner.after:
             return sum(len(out) for out in self.join(table, executor))
         distinct, which = self.view.asks(table, executor).distinct()
-        asked = self._asked(distinct, executor)
-        if asked is None:
+        holder = self._holders(distinct, executor)
+        if holder is None:
             return self.anew.count(table, executor)
-        asks, of = asked
-        counts, fresh = self.kept.count(asks)
-        given = int((counts * np.bincount(which, minlength=len(distinct))[of]).sum())
-        executor.counters.inner_reused += given - fresh
-        return given
+        times, total = np.bincount(which, minlength=len(distinct)), 0
+        for own, of in self._looks(distinct, holder):
+            counts, fresh = self.kept.count(own)
+            given = int((counts * times[of]).sum())
+            executor.counters.inner_reused += given - fresh
+            total += given
+        return total
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
@@ -92,21 +99,36 @@ class Semantic:
 
     # Extending.
 
-    def _asked(self, asks: Asks, executor: Executor) -> tuple[Asks, Ints] | None:
-        """The intervals in each record they look into, once all have one, and which interval each is.
-
-        None if the records would hold too much.
-        """
+    def _holders(self, asks: Asks, executor: Executor) -> Ints | None:
+        """The record that holds each interval, -1 for an empty one, once all have one; None if that is too much."""
+        if self._rest:
+            self._rest -= 1
+            return None
         holder = np.full(len(asks), -1, np.int64)
         some = asks.lo < asks.hi
         try:
             if some.any():
                 holder[some] = self._extend(asks.where(some), executor)
         except TooMuchError:
+            executor.counters.inner_unused += self.kept.unused
             self.kept, self.records, self._refers = Kept(len(self.inner.slots)), Records(), self._refers[:0]
+            self._rest = self._rests
+            self._rests *= 2
             return None
-        of, records = chains(holder, asks.lo, self._refers, self.records.hi)
-        return Asks(asks.lo[of] + records * SPAN, asks.hi[of] + records * SPAN), of
+        return holder
+
+    def _looks(self, asks: Asks, holder: Ints) -> Iterator[tuple[Asks, Ints]]:
+        """The intervals in each record they look into, some at a time, and which interval each is."""
+        held = np.zeros(len(self.records), np.int64)
+        held[self.kept.lasts // SPAN] = 1
+        refers = past_empty(self._refers, held)
+        lengths = chain_lengths(holder, asks.lo, refers, self.records.hi)
+        block = np.cumsum(lengths) // REQUESTS
+        cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(asks)]
+        for start, end in pairwise(cuts):
+            of, records = chains(lengths[start:end], holder[start:end], refers)
+            of += start
+            yield Asks(asks.lo[of] + records * SPAN, asks.hi[of] + records * SPAN), of
 
     def _extend(self, asks: Asks, executor: Executor) -> Ints:
         """See that every interval has a record that holds it; gives its number."""
@@ -115,6 +137,9 @@ class Semantic:
         plan = self.records.plan(distinct)
         numbers = np.where(plan.fresh, len(self.records) + np.cumsum(plan.fresh) - 1, plan.holder)
         fresh = distinct.where(plan.fresh)
+        if len(self.records) + len(fresh) > _MOST or int(distinct.hi.max()) >= SPAN:
+            # Places would not fit 64 bits.
+            raise TooMuchError
         executor.counters.view_intervals += len(fresh)
         self._compute(fresh, plan.begins[plan.fresh], executor)
         self._refers = np.concatenate([self._refers, plan.holder[plan.fresh]])

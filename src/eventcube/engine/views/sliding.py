@@ -145,7 +145,7 @@ class Sliding(ABC):
                     self.view.compute(requests, executor)
                     executor.note_bytes()
         except TooMuchError:
-            self.view.clear()
+            self.view.clear(executor.counters)
             self.forget(executor.store.size)
             return False
         return True

@@ -248,8 +248,9 @@ class View:
         self._purged = max(len(self.kept), self.many)
         return row
 
-    def clear(self) -> None:
+    def clear(self, counters: Counters) -> None:
         """Forget everything."""
+        counters.inner_unused += 0 if self.kept is None else self.kept.unused
         self.kept = None if self.kept is None else Kept(len(self.inner.slots))
         self.since[:] = NEVER
         self._purged = self.many
