@@ -234,6 +234,18 @@ def test_balanced_computes_nothing_that_is_not_used_and_keeps_least() -> None:
     assert found["balanced"]["view_bytes"] == min(f["view_bytes"] for f in found.values())
 
 
+@pytest.mark.parametrize("size", [500, 40_000])
+def test_rare_inner_events_are_bound_first_if_that_costs_less(size: int) -> None:
+    query = "SEQ(A a, SEQ(B b, C c), D d) WITHIN 400 ms"
+    rng = np.random.default_rng(3)
+    types = rng.choice(list("ABCD"), 40_000, p=[0.495, 0.005, 0.005, 0.495])
+    events = pa.table({"ts": np.arange(40_000) * 1000, "type": types})
+    found, chosen = run(query, events, "auto", size)
+    expected, views = run(query, events, "balanced", size)
+    assert found == expected > 0
+    assert chosen["view_lookups"] * 10 < views["view_lookups"]
+
+
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("query", [POSITIVE, "SEQ(A a, !SEQ(B b, C c, b.y < c.y), D d, a.x = d.x) WITHIN 60 ms"])
 def test_a_long_stream_leaves_no_more_than_a_short_one(name: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.engine import flatten
 from eventcube.engine.views import sliding, view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
@@ -131,6 +132,8 @@ def _check_views(case: Case, rng: Random) -> int:
         patch.object(sliding, "STRIDE", stride),
         patch.object(view.View, "many", many),
         patch.object(view.View, "most", rng.choice([2, 10, 1 << 22])),
+        patch.object(flatten, "STAY", rng.choice([0, 50, 1 << 22])),
+        patch.object(flatten, "BETTER", rng.choice([0.0, 1.5])),
     ):
         try:
             if case.query.limit is None and chance(rng, 40):

@@ -38,6 +38,11 @@ class Groups:
         # Matches that were only counted.
         self._matches = 0
 
+    @property
+    def only_count(self) -> bool:
+        """Whether all that is asked for is how many matches there are."""
+        return not self.keys and all(function == "COUNT" and value is None for _, function, value in self.parts)
+
     def add(self, table: Table, output: Output) -> None:
         """Count in a chunk of matches."""
         columns: dict[str, pa.Array] = {}

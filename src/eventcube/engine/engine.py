@@ -15,6 +15,7 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.exact import exactly
 from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.expressions import Look, holds, texts_of, valid_mask
+from eventcube.engine.flatten import Flattening
 from eventcube.engine.kernels import Array, Bools, Ints, group
 from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.memory import keep_freed_memory
@@ -58,6 +59,7 @@ class Engine:
         self.plan, self.logical = plan, plan.logical
         self.counters = Counters()
         self.parts = Parts()
+        self.flattening = Flattening(plan)
         self._scratch = scratch()
         logical = self.logical
         limits = [n for n in (logical.query.limit, limit) if n is not None]
@@ -242,12 +244,10 @@ class Engine:
             yield from self._count(self._earliest(self.limit, rows, state))
             return
         execution = self._execution(rows, state)
-        program, start = self.plan.program, Table.single()
+        counting = self.groups is not None and self.groups.only_count
+        program, start = self.flattening.program(execution, hand_on=not counting), Table.single()
         if self.groups is not None:
-            if (
-                all(a.function == "COUNT" and a.argument is None for a in self.logical.query.agg)
-                and not self.groups.keys
-            ):
+            if counting:
                 found = execution.count(program, start)
                 self.counters.matches += found
                 self.groups.add_count(found)

@@ -25,7 +25,8 @@ def exactly(plan: PhysicalQuery) -> PhysicalQuery:
         return plan
     change = _Change(logical.schema)
     region, implied = change(logical.region), change(logical.implied)
-    return replace(plan, program=change(plan.program), logical=replace(logical, region=region, implied=implied))
+    logical = replace(logical, region=region, implied=implied)
+    return replace(plan, program=change(plan.program), flat=change(plan.flat), logical=logical)
 
 
 class _Change:

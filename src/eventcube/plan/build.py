@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Comparison
-from eventcube.options import ITERATIVE, REWRITE, Ways
+from eventcube.options import AUTO, ITERATIVE, REWRITE, Ways
 from eventcube.plan.flat import NoFlatFormError, flat_program
 from eventcube.plan.inner import link_of, nearest, stands_alone
 from eventcube.plan.kinds import FLIPPED, attributes, value_kind
@@ -31,7 +31,6 @@ from eventcube.plan.physical import (
     Apart,
     Bind,
     Compare,
-    Fence,
     Filter,
     Fits,
     Inner,
@@ -45,6 +44,8 @@ from eventcube.plan.physical import (
     Step,
     Term,
     Union,
+    fence_of,
+    is_open,
 )
 from eventcube.plan.progress import NOTHING, Due, Progress
 from eventcube.schema import Kind
@@ -58,21 +59,12 @@ def build(logical: LogicalQuery, ways: Ways | None = None) -> PhysicalQuery:
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
     due = Due(forward, frozenset({State.DUE}))
     chosen = ways or Ways()
-    steps, end = _Builder(logical, logical.region, order, ways=chosen).program(due)
+    builder = _Builder(logical, logical.region, order, ways=chosen)
+    steps, end = builder.program(due)
+    builder.inlined = (REWRITE, AUTO)
+    flat = builder.program(due)[0] if is_open(steps) else None
     first, last = order.earliest(order.all), order.latest(order.all)
-    return PhysicalQuery(logical, steps, forward, looks_back, first, last, tuple(sorted(end.optional)), chosen)
-
-
-def _fence(bind: Bind, reject: Reject) -> Fence | None:
-    """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
-    match reject.program:
-        case (Bind(key=None, compare=(), distinct=(), filters=(), fences=()) as inner,) if not reject.guard:
-            lower, upper = reject.lower, reject.upper
-            if lower == Limit(Term.AFTER_LAST, (bind.slot,)) and bind.slot not in upper.slots:
-                return Fence(inner.slot, upper, new_is_earlier=True)
-            if upper == Limit(Term.BEFORE_FIRST, (bind.slot,)) and bind.slot not in lower.slots:
-                return Fence(inner.slot, lower, new_is_earlier=False)
-    return None
+    return PhysicalQuery(logical, steps, flat, forward, looks_back, first, last, tuple(sorted(end.optional)), chosen)
 
 
 class _Builder:
@@ -89,6 +81,8 @@ class _Builder:
     ) -> None:
         self.logical, self.region, self.order = logical, region, order
         self.outer, self.ways, self.distinct = outer, ways, distinct
+        # Positive parts of these strategies are bound with what is around them.
+        self.inlined: tuple[str, ...] = (REWRITE,)
 
     @property
     def tests(self) -> tuple[Predicate | Test, ...]:
@@ -166,7 +160,7 @@ class _Builder:
     ) -> tuple[list[Step], Progress]:
         """Bind the part that is due first, then the primitive ones, then the nested ones between them."""
         first, *rest = order
-        inline = {i for i in rest if isinstance(parts[i], Leaf) or self._way(parts[i])[0] == REWRITE}
+        inline = {i for i in rest if isinstance(parts[i], Leaf) or self._way(parts[i])[0] in self.inlined}
         ordered = [first, *(i for i in rest if i in inline), *(i for i in rest if i not in inline)]
         steps: list[Step] = []
         for i in ordered:
@@ -289,7 +283,7 @@ class _Builder:
             if isinstance(test, Test):
                 reject = self._reject(test, at)
                 last = steps[-1] if steps else None
-                fence = _fence(last, reject) if isinstance(last, Bind) else None
+                fence = fence_of(last, reject) if isinstance(last, Bind) else None
                 if isinstance(last, Bind) and fence is not None:
                     steps[-1] = replace(last, fences=(*last.fences, fence))
                 else:

@@ -213,16 +213,41 @@ Step = Bind | Union | Absent | Filter | Apart | Stated | Fits | Nested | Reject
 Program = tuple[Step, ...]
 
 
+def fence_of(bind: Bind, reject: Reject) -> Fence | None:
+    """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
+    match reject.program:
+        case (Bind(key=None, compare=(), distinct=(), filters=(), fences=()) as inner,) if not reject.guard:
+            lower, upper = reject.lower, reject.upper
+            if lower == Limit(Term.AFTER_LAST, (bind.slot,)) and bind.slot not in upper.slots:
+                return Fence(inner.slot, upper, new_is_earlier=True)
+            if upper == Limit(Term.BEFORE_FIRST, (bind.slot,)) and bind.slot not in lower.slots:
+                return Fence(inner.slot, lower, new_is_earlier=False)
+    return None
+
+
+def is_open(program: Program) -> bool:
+    """Whether the strategy of a positive part of the program is left to the cost model."""
+    for step in program:
+        match step:
+            case Nested(way="auto"):
+                return True
+            case Union(programs) if any(map(is_open, programs)):
+                return True
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class PhysicalQuery:
     """A plan that can run. `forward` plans report a match once its window has closed, others at its last event.
 
+    `flat` is another program for the same, with the positive parts that are left to the cost model bound like the rest.
     `looks_back` plans have a negation that reaches back to the window's start. `first` and `last` are the slots among
     which a match's first and last event are; those of `optional` may not be taken.
     """
 
     logical: LogicalQuery
     program: Program
+    flat: Program | None
     forward: bool
     looks_back: bool
     first: tuple[int, ...]

@@ -126,7 +126,7 @@ class Runtime:
         """What was counted, and for each nested part what the cost model expected, in words."""
         lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in self.counters.items() if value)]
         for name, engine in self._engines.items():
-            parts = [f"  {line}" for line in engine.parts.report()]
+            parts = [f"  {line}" for line in (*engine.flattening.report(), *engine.parts.report())]
             lines += [f"nested parts{'' if self.single else f' of {name}'}", *parts] if parts else []
         return "\n".join(lines)
 

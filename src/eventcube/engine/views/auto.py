@@ -170,7 +170,7 @@ class Auto:
         )
         if isinstance(self.part, Reject):
             return exists_costs(all_asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
-        self._each = float(own.partial()[-1])
+        self._each = float(own.partial[-1])
         return join_costs(all_asked, hand_on=hand_on)
 
 

@@ -19,7 +19,7 @@ from eventcube.plan.physical import Inner
 
 Floats = npt.NDArray[np.float64]
 
-_SAMPLE = 256
+_SAMPLE = 64
 # What a call and a look-up, a result that is kept, one that is handed on, one that is tested after that, and a step
 # for one outer row come to, in events looked at. Where events have to be sorted by value, a view costs more.
 ITERATIVE_CALL, VIEW_CALL, SORTED_CALL = 6_000.0, 10_000.0, 40_000.0
@@ -28,24 +28,15 @@ LOOK_UP, SORTED_LOOK_UP, KEEP, HAND_ON, TEST, STEP = 4.0, 10.0, 5.0, 2.0, 6.0, 3
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Intervals of outer rows, and how many events of each component a sample of them holds, last component first."""
+    """Intervals of outer rows, as many as are asked for, and what the last 1, 2, … components have in them.
+
+    `partial` are the partial results of an interval, if predicates let all through; `wide` those of one last event in a
+    wide interval, as those are that decide how far back it goes.
+    """
 
     asked: int
-    held: Floats
-    ordered: bool
-
-    def partial(self) -> Floats:
-        """How many partial results the last 1, 2, … components of an interval have, if predicates let all through."""
-        kept = np.cumprod(self.held, axis=0)
-        if self.ordered:
-            kept /= np.cumprod(np.arange(1.0, len(self.held) + 1))[:, None]
-        return np.asarray(kept.mean(axis=1))
-
-    def wide(self) -> Floats:
-        """The same for one last event, in a wide interval, as those are that decide how far back it goes."""
-        most = np.quantile(self.held, 0.9, axis=1)[1:] if self.held.size else self.held[:0, 0]
-        kept = np.cumprod(most)
-        return np.asarray(kept / np.cumprod(np.arange(1.0, len(most) + 1)) if self.ordered else kept)
+    partial: Floats
+    wide: Floats
 
 
 def sample(table: Table) -> Table:
@@ -55,11 +46,13 @@ def sample(table: Table) -> Table:
 
 def intervals(inner: Inner, asked: int, lo: Ints, hi: Ints, executor: Executor) -> Intervals:
     """What a sample of the intervals that are asked for holds."""
-    held = []
-    for slot in reversed(inner.slots):
-        rows = executor.store.stack(slot).rows
-        held.append((seek(rows, np.maximum(lo, hi)) - seek(rows, lo)).astype(np.float64))
-    return Intervals(asked, np.array(held), inner.ordered)
+    hi = np.maximum(lo, hi)
+    stacks = [executor.store.stack(slot).rows for slot in reversed(inner.slots)]
+    held = np.array([seek(rows, hi) - seek(rows, lo) for rows in stacks], np.float64)
+    wide = np.sort(held[1:], axis=1)[:, len(lo) * 9 // 10]
+    orders = np.cumprod(np.arange(1.0, len(stacks) + 1)) if inner.ordered else np.ones(len(stacks))
+    partial = np.cumprod(held, axis=0).mean(axis=1) / orders
+    return Intervals(asked, partial, np.cumprod(wide) / orders[: len(wide)])
 
 
 # Estimates, in events looked at, by strategy.
@@ -85,7 +78,7 @@ class Asked:
 
     def anew(self, *, hand_on: bool) -> float:
         """Computing the part for each outer row."""
-        partial = self.own.partial()
+        partial = self.own.partial
         left = np.where(np.arange(len(partial)) >= self.narrowed, partial * self.selectivity, partial)
         work = left if hand_on or self.tested else left[:-1]
         return ITERATIVE_CALL + self.own.asked * (STEP + float(work.sum()))
@@ -94,24 +87,24 @@ class Asked:
         """Calling a view and looking into it."""
         call, each = (VIEW_CALL, LOOK_UP) if self.plain else (SORTED_CALL, SORTED_LOOK_UP)
         # What is tested after the look-up is all handed on.
-        return call + self.own.asked * (each + (TEST * float(self.own.partial()[-1]) if self.tied else 0.0))
+        return call + self.own.asked * (each + (TEST * float(self.own.partial[-1]) if self.tied else 0.0))
 
     def kept(self) -> float:
         """Computing and keeping the results of last events that a view does not have yet."""
-        one = self.own.wide()
+        one = self.own.wide
         return self.fresh * (1.0 + float(one.sum()) + KEEP * self.selectivity * float(one[-1] if len(one) else 1.0))
 
 
 def join_costs(asked: Asked, *, hand_on: bool) -> Costs:
     """A positive part; `hand_on`: results are made, not only counted."""
-    results = asked.own.asked * float(asked.own.partial()[-1]) * asked.selectivity if hand_on else 0.0
+    results = asked.own.asked * float(asked.own.partial[-1]) * asked.selectivity if hand_on else 0.0
     view = asked.looked_up() + asked.kept() + (0.0 if asked.tied else HAND_ON * results)
     return {"iterative": asked.anew(hand_on=hand_on) + results, "balanced": view}
 
 
 def exists_costs(asked: Asked, looked: int, cases: int | None) -> Costs:
     """A negated part. Of one last event a view looks at `looked` components whole, and at the latest of others."""
-    one = asked.own.wide()
+    one = asked.own.wide
     fresh = asked.kept() if asked.tied else asked.fresh * (1.0 + (float(one[:looked].sum()) if looked else 0.0))
     costs = {"iterative": asked.anew(hand_on=False), "balanced": asked.looked_up() + fresh}
     if cases is not None:
