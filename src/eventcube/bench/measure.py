@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from rich.console import Console
+from rich.table import Table
 
 T = TypeVar("T")
 
@@ -79,10 +80,41 @@ def fastest(
     return min(best, key=best.__getitem__)
 
 
-def screen() -> Console:
+def screen(width: int = 120) -> Console:
     """Where results are shown; wide enough for the tables where the output is not a terminal."""
     console = Console()
-    return console if console.is_terminal else Console(width=120)
+    return console if console.is_terminal else Console(width=width)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, and what it says of a row."""
+
+    name: str
+    text: Callable[[Any], str]
+
+
+def widths(columns: Sequence[Column], rows: Sequence[Any], room: int, least: int = 4) -> list[int]:
+    """How wide the first columns are, as many as there is room for; a name may go over lines, a cell may not."""
+    needed = [max(map(len, (*c.name.split(), *map(c.text, rows)))) for c in columns]
+    fitting = [n for n in range(len(columns) + 1) if _total(needed[:n]) <= room]
+    return needed[: max([least, *fitting])]
+
+
+def grouped(title: str, columns: Sequence[Column], chosen: Sequence[int], rows: Sequence[Any]) -> Table:
+    """A table of the rows in columns so wide, with a line wherever the first column changes."""
+    table = Table(title=title, title_justify="left", width=_total(chosen))
+    for column, width in zip(columns, chosen, strict=False):
+        table.add_column(column.name, justify="right", width=width)
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        cells = [column.text(row) for column in columns[: len(chosen)]]
+        table.add_row(*cells, end_section=after is not None and columns[0].text(after) != cells[0])
+    return table
+
+
+def _total(chosen: Sequence[int]) -> int:
+    """How wide a table is, with its lines and a space on both sides of a cell."""
+    return sum(chosen) + 3 * len(chosen) + 1
 
 
 def one_core() -> AbstractContextManager[None]:

@@ -11,23 +11,23 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
 
-from eventcube.bench.measure import machine, one_core, save, screen
-from eventcube.bench.plots import draw
+from eventcube.bench.measure import Column, grouped, machine, one_core, save, screen, widths
+from eventcube.bench.plots import Picture, draw
 from eventcube.bench.trades import SYMBOLS, Trades
 from eventcube.runtime.runtime import Runtime
 
 SECOND = 1_000_000
-VIEWS = ("object", "semantic", "aggressive", "passive", "balanced")
+VIEWS = ("semantic", "aggressive", "passive", "balanced")
 EVERY = ("iterative", "rewrite", *VIEWS, "auto")
 OUTER = ("YHOO", "ORCL", "IPIX")
+WARM_EVENTS, WARM_WINDOW = 500, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Experiment:
     axis: str
     settings: tuple[Setting, ...]
     paper: Mapping[str, str] = field(default_factory=dict)
+    picture: Picture = field(default_factory=Picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class Row:
     intervals: int
     view_bytes: int
     faster: float
-    fewer: float
+    fewer: float | None
+    """Inner results that iterative computes, over those computed here; None where one of them computes none."""
     paper: str
 
 
@@ -101,7 +103,7 @@ def experiments(scale: float = 1.0) -> dict[str, Experiment]:
     picky = "SEQ(QQQ q, AMAT a, q.volume + a.volume > 1860)"
     tied = "SEQ(QQQ q, AMAT a, {})"
     windows = [
-        Setting(str(w), of(f"SEQ({lengths[1]})"), w, shape(10_000), returned=int(n * min(1.0, scale)))
+        Setting(str(w), of(f"SEQ({lengths[1]})"), w, shape(10_000), returned=max(1, int(n * min(1.0, scale))))
         for w, n in ((100, 10_000), (500, 1_000), (1000, 700))
     ]
     fast = ("iterative", "aggressive", "balanced", "auto")
@@ -149,6 +151,7 @@ def experiments(scale: float = 1.0) -> dict[str, Experiment]:
                 for name, by in (("split", "a.account = y.account"), ("whole", "a.account - y.account = 0"))
             ),
             {"1000, split": "flat", "1000, whole": "grows"},
+            Picture(panels=True),
         ),
         "5": Experiment(
             "5",
@@ -159,6 +162,7 @@ def experiments(scale: float = 1.0) -> dict[str, Experiment]:
                 Setting("a quarter", of(f"SEQ({lengths[1]})"), 100, shape(10_000, rare_outer), views),
             ),
             {"as many": "aggressive computes 3 times what passive does; balanced holds least"},
+            Picture(shows="KiB held", bars=True),
         ),
         "6": Experiment(
             "6",
@@ -171,6 +175,7 @@ def experiments(scale: float = 1.0) -> dict[str, Experiment]:
                 Setting("100000, positive", of(picky), 100_000, shape(160_000, wide), fast, by_trigger=False),
                 Setting("100000, negated", of(f"!{picky}"), 100_000, shape(160_000, wide), fast, by_trigger=False),
             ),
+            picture=Picture(bars=True),
         ),
     }
 
@@ -178,66 +183,104 @@ def experiments(scale: float = 1.0) -> dict[str, Experiment]:
 def bench_nested(
     out: Path, names: Sequence[str] = (), *, scale: float = 1.0, repetitions: int = 3, plots: bool = True
 ) -> list[Row]:
-    """Runs the experiments, prints a table for each, and saves tables and plots in the folder."""
-    console = Console(width=170) if not screen().is_terminal else screen()
+    """Runs the experiments, prints tables for each, and saves tables and plots in the folder."""
+    console = screen(170)
     known = experiments(scale)
     rows: list[Row] = []
     with one_core():
         for name in names or known:
             experiment = known[name]
             own = [row for setting in experiment.settings for row in _measure(experiment, setting, repetitions)]
-            console.print(_shown(experiment, own))
+            _show(console, experiment, own)
+            if not own:
+                continue
             header = {"machine": machine(), "repetitions": repetitions, "scale": scale, "title": experiment.title}
-            console.print(f"Saved: {save(out, f'nested-{name}', header, own)}")
+            console.print(f"Saved: {save(out, f'nested-{name}', header, own)}", soft_wrap=True)
             if plots:
-                console.print(f"Drawn: {draw(out / f'nested-{name}', experiment.title, experiment.axis, own)}")
+                title = f"Experiment {name}: {experiment.title}"
+                drawn = draw(out / f"nested-{name}", title, experiment.axis, own, experiment.picture)
+                console.print(f"Drawn: {drawn}", soft_wrap=True)
             rows += own
     return rows
 
 
 def _measure(experiment: Experiment, setting: Setting, repetitions: int) -> Iterator[Row]:
+    """The rows of every mode in which there are matches."""
+    progress = Console(stderr=True)
     table = setting.trades.table()
-    runs: dict[str, tuple[str, list[pa.Table]]] = {"count, batch": (_counting(setting), [table])}
-    if setting.by_trigger:
-        runs["count, by trigger"] = (_counting(setting), _by_trigger(table))
-    if setting.returned:
-        runs["matches, batch"] = (_returning(setting), [table.slice(0, setting.returned)])
-    for mode, (query, pushes) in runs.items():
-        taken: dict[str, list[float]] = {s: [] for s in setting.strategies}
-        for strategy in setting.strategies:
-            # The first use of a compiled loop reads or makes it.
-            _run(query, [pushes[0].slice(0, 300)], strategy)
-        counted: dict[str, dict[str, int]] = {}
-        for _ in range(repetitions):
-            for strategy in setting.strategies:
-                # What takes long is timed once: it is far from the others.
-                if taken[strategy] and sum(taken[strategy]) > 5:
-                    continue
-                seconds, counted[strategy] = _run(query, pushes, strategy)
-                taken[strategy].append(seconds)
-        if len({c["matches"] for c in counted.values()}) > 1:
+    for mode in _modes(setting):
+        place = f"Experiment {experiment.name} ({experiment.axis}: {setting.x}): {mode}"
+        # No spinner: it would run on the core that is measured.
+        progress.print(place, style="dim", highlight=False, soft_wrap=True)
+        _warm_up(setting, mode)
+        taken, counted = _timed(_query(setting, mode), _pushes(setting, mode, table), setting.strategies, repetitions)
+        found = {c["matches"] for c in counted.values()}
+        if len(found) > 1:
             raise RuntimeError(f"{experiment.name}, {setting.x}: strategies found different matches")
-        events = sum(p.num_rows for p in pushes)
-        yield from _rows(experiment, setting, mode, events, taken, counted)
+        if any(found):
+            yield from _rows(experiment, setting, mode, taken, counted)
+
+
+def _modes(setting: Setting) -> list[str]:
+    asked = {"count, batch": True, "count, by trigger": setting.by_trigger, "matches, batch": bool(setting.returned)}
+    return [mode for mode, wanted in asked.items() if wanted]
+
+
+def _query(setting: Setting, mode: str) -> str:
+    result = "RETURN y.ts AS y, o.ts AS o, i.ts AS i" if mode == "matches, batch" else "AGG COUNT(*)"
+    return f"PATTERN {setting.pattern} WITHIN {setting.window} s {result}"
+
+
+def _pushes(setting: Setting, mode: str, table: pa.Table) -> list[pa.Table]:
+    if mode == "count, by trigger":
+        return _by_trigger(table)
+    return [table.slice(0, setting.returned) if mode == "matches, batch" else table]
+
+
+def _warm_up(setting: Setting, mode: str) -> None:
+    """Every strategy once in this mode: the first use of a compiled loop reads or makes it.
+
+    With equal rates and a short window few trades are enough to fill views, to look into them and to purge them.
+    """
+    trades = replace(setting.trades, events=WARM_EVENTS, rates=dict.fromkeys(SYMBOLS, 1.0))
+    short = replace(setting, window=min(setting.window, WARM_WINDOW), trades=trades, returned=WARM_EVENTS)
+    pushes = _pushes(short, mode, trades.table())
+    for strategy in setting.strategies:
+        _run(_query(short, mode), pushes, strategy)
+
+
+def _timed(
+    query: str, pushes: Sequence[pa.Table], strategies: Sequence[str], repetitions: int
+) -> tuple[dict[str, list[float]], dict[str, dict[str, int]]]:
+    """The seconds that each strategy took, in turns, and its work."""
+    taken: dict[str, list[float]] = {s: [] for s in strategies}
+    counted: dict[str, dict[str, int]] = {}
+    for _ in range(repetitions):
+        for strategy in strategies:
+            # What takes long is timed once: it is far from the others.
+            if taken[strategy] and sum(taken[strategy]) > 5:
+                continue
+            seconds, counted[strategy] = _run(query, pushes, strategy)
+            taken[strategy].append(seconds)
+    return taken, counted
 
 
 def _rows(
     experiment: Experiment,
     setting: Setting,
     mode: str,
-    events: int,
     taken: Mapping[str, list[float]],
     counted: Mapping[str, dict[str, int]],
 ) -> Iterator[Row]:
     times = {s: statistics.median(t) for s, t in taken.items()}
+    anew = counted["iterative"]["inner_computed"]
     for strategy, work in counted.items():
-        anew = counted["iterative"]["inner_computed"]
         yield Row(
             experiment.name,
             setting.x,
             mode,
             strategy,
-            events,
+            setting.returned if mode == "matches, batch" else setting.trades.events,
             times[strategy],
             work["matches"],
             work["inner_computed"],
@@ -247,7 +290,7 @@ def _rows(
             work["view_intervals"],
             work["view_bytes"],
             times["iterative"] / times[strategy],
-            anew / max(1, work["inner_computed"]),
+            anew / work["inner_computed"] if anew and work["inner_computed"] else None,
             experiment.paper.get(setting.x, ""),
         )
 
@@ -274,28 +317,48 @@ def _by_trigger(table: pa.Table) -> list[pa.Table]:
     return [table.slice(a, b - a) for a, b in itertools.pairwise(cuts) if b > a]
 
 
-def _counting(setting: Setting) -> str:
-    return f"PATTERN {setting.pattern} WITHIN {setting.window} s AGG COUNT(*)"
+def _show(console: Console, experiment: Experiment, rows: Sequence[Row]) -> None:
+    """A table for each mode, with as many columns as there is room for, and what is to be said about them."""
+    columns = [Column(experiment.axis, lambda r: r.x), *COLUMNS]
+    chosen = widths(columns, rows, console.width)
+    for mode in dict.fromkeys(r.mode for r in rows):
+        title = f"Experiment {experiment.name}: {experiment.title} ({mode})"
+        own = [r for r in rows if r.mode == mode]
+        console.print(grouped(title, columns, chosen, own), crop=False)
+    for note in _notes(experiment, rows, [c.name for c in columns[len(chosen) :]]):
+        console.print(note, highlight=False)
 
 
-def _returning(setting: Setting) -> str:
-    return f"PATTERN {setting.pattern} WITHIN {setting.window} s RETURN y.ts AS y, o.ts AS o, i.ts AS i"
+def _notes(experiment: Experiment, rows: Sequence[Row], hidden: Sequence[str]) -> Iterator[str]:
+    """What the paper found, what was left out and why."""
+    if experiment.paper:
+        yield "The paper: " + "; ".join(f"{x}: {words}" for x, words in experiment.paper.items())
+    shown = {(r.x, r.mode) for r in rows}
+    empty = [f"{s.x} ({m})" for s in experiment.settings for m in _modes(s) if (s.x, m) not in shown]
+    if empty:
+        yield f"Left out, as there are no matches at this scale: {'; '.join(empty)}"
+    if rows:
+        yield "object is another name of the strategy aggressive, measured once"
+    if hidden and rows:
+        yield f"Not shown, for want of room: {', '.join(hidden)}; the CSV has all"
 
 
-def _shown(experiment: Experiment, rows: Sequence[Row]) -> Table:
-    table = Table(title=f"Experiment {experiment.name}: {experiment.title}", title_justify="left")
-    columns = (
-        *(experiment.axis, "mode", "strategy", "s", "/iterative", "inner computed", "fewer", "reused", "unused"),
-        *("intervals", "KiB held", "matches"),
-    )
-    for column in columns:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(
-            *(row.x, row.mode, row.strategy, f"{row.seconds:.3f}", f"{row.faster:.1f}", f"{row.computed:,}"),
-            *(f"{row.fewer:.0f}", f"{row.reused:,}", f"{row.unused:,}", f"{row.intervals:,}"),
-            *(f"{row.view_bytes / 1024:.0f}", f"{row.matches:,}"),
-        )
-    said = "; ".join(f"{x}: {words}" for x, words in experiment.paper.items())
-    table.caption = f"The paper: {said}" if said else None
-    return table
+def _ratio(ratio: float | None) -> str:
+    if ratio is None:
+        return "-"
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+# What is to be seen in any case comes first.
+COLUMNS: Sequence[Column] = (
+    Column("strategy", lambda r: r.strategy),
+    Column("s", lambda r: f"{r.seconds:.3f}"),
+    Column("times faster", lambda r: f"{r.faster:.1f}"),
+    Column("inner computed", lambda r: f"{r.computed:,}"),
+    Column("KiB held", lambda r: f"{r.view_bytes / 1024:,.0f}"),
+    Column("fewer", lambda r: _ratio(r.fewer)),
+    Column("unused", lambda r: f"{r.unused:,}"),
+    Column("intervals", lambda r: f"{r.intervals:,}"),
+    Column("matches", lambda r: f"{r.matches:,}"),
+    Column("reused", lambda r: f"{r.reused:,}"),
+)

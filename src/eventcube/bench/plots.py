@@ -3,34 +3,149 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 
-def draw(path: Path, title: str, axis: str, rows: Sequence[Any]) -> Path:
-    """Time over the settings, a line for each strategy and a picture for each mode; gives the PNG's path."""
+# Colours that are told apart by most eyes, and marks for the others; the same for a strategy in every picture.
+STYLES = {
+    "iterative": ("#444444", "s"),
+    "rewrite": ("#e69f00", "D"),
+    "semantic": ("#56b4e9", "v"),
+    "aggressive": ("#d55e00", "^"),
+    "passive": ("#cc79a7", "P"),
+    "balanced": ("#009e73", "o"),
+    "auto": ("#0072b2", "*"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is drawn, and how."""
+
+    shows: str = "seconds"
+    """`seconds` or `KiB held`."""
+    bars: bool = False
+    """Bars side by side, where settings are unlike, instead of lines from one to the next."""
+    panels: bool = False
+    """A setting is a place on the axis and, after a comma, a panel of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    mode: str
+    part: str
+    place: str
+    strategy: str
+    value: float
+
+
+def draw(path: Path, title: str, axis: str, rows: Sequence[Any], picture: Picture) -> Path:
+    """The settings along the axis, every strategy, a panel for each mode; gives the PNG's path."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    modes = list(dict.fromkeys(r.mode for r in rows))
-    figure, areas = plt.subplots(1, len(modes), figsize=(5.5 * len(modes), 4.2), squeeze=False, layout="constrained")
-    for area, mode in zip(areas[0], modes, strict=True):
-        own = [r for r in rows if r.mode == mode]
-        places = list(dict.fromkeys(r.x for r in own))
-        for strategy in dict.fromkeys(r.strategy for r in own):
-            points = [(places.index(r.x), r.seconds) for r in own if r.strategy == strategy]
-            area.plot(*zip(*points, strict=True), marker="o", label=strategy, linewidth=2 if strategy == "auto" else 1)
+    points = [_point(row, picture) for row in rows]
+    modes = list(dict.fromkeys(p.mode for p in points))
+    parts = list(dict.fromkeys(p.part for p in points))
+    panels = [[p for p in points if (p.mode, p.part) == (mode, part)] for mode in modes for part in parts]
+    down, across = (len(modes), len(parts)) if picture.panels else (1, len(modes))
+    figure, areas = plt.subplots(
+        *(down, across),
+        figsize=(1 + 5 * across, 0.9 + 3.9 * down),
+        sharey="row" if picture.panels else False,
+        squeeze=False,
+        layout="constrained",
+        width_ratios=[len({p.place for p in own}) for own in panels] if picture.bars else None,
+    )
+    for area, own in zip(areas.flat, panels, strict=True):
+        if not own:
+            area.set_axis_off()
+            continue
         area.set_yscale("log")
-        area.set_xticks(range(len(places)), places, rotation=20 if max(map(len, places)) > 6 else 0)
-        area.set_xlabel(axis)
-        area.set_ylabel("seconds")
-        area.set_title(mode, fontsize="medium")
-        area.grid(visible=True, which="major", alpha=0.3)
-    areas[0][0].legend(fontsize="small")
+        (_bars if picture.bars else _lines)(area, own)
+        area.set(xlabel=axis, ylabel=picture.shows)
+        area.set_title(": ".join(filter(None, (own[0].mode, own[0].part))), fontsize="medium")
+    for area in areas.flat:
+        _plain_scale(area)
+    handles = {label: h for a in areas.flat for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=len(handles), frameon=False)
     figure.suptitle(title)
     for ending in ("svg", "png"):
         figure.savefig(path.with_suffix(f".{ending}"), dpi=120)
     plt.close(figure)
     return path.with_suffix(".png")
+
+
+def _point(row: Any, picture: Picture) -> _Point:
+    value = row.seconds if picture.shows == "seconds" else row.view_bytes / 1024
+    place, _, part = row.x.partition(", ") if picture.panels else (row.x, "", "")
+    return _Point(row.mode, part, place, row.strategy, value)
+
+
+def _series(points: Sequence[_Point]) -> tuple[list[str], dict[str, list[float]]]:
+    """The places in order, and each strategy's value at every one of them; not a number where there is none."""
+    places = list(dict.fromkeys(p.place for p in points))
+    values = {(p.strategy, p.place): p.value for p in points}
+    strategies = dict.fromkeys(p.strategy for p in points)
+    return places, {s: [values.get((s, place), np.nan) for place in places] for s in strategies}
+
+
+def _lines(area: Any, points: Sequence[_Point]) -> None:
+    places, series = _series(points)
+    for strategy, values in series.items():
+        colour, mark = STYLES[strategy]
+        size, thick = (9, 2) if strategy == "auto" else (6, 1.2)
+        area.plot(values, color=colour, marker=mark, markersize=size, linewidth=thick, label=strategy)
+    area.set_xticks(range(len(places)), places)
+    area.margins(x=0.08)
+
+
+def _bars(area: Any, points: Sequence[_Point]) -> None:
+    places, series = _series(points)
+    width = 0.8 / len(series)
+    tall = [p.value for p in points if p.value]
+    upright = max(len(_short(p.value)) for p in points) > 3
+    for number, (strategy, values) in enumerate(series.items()):
+        colour = STYLES[strategy][0]
+        middle = np.arange(len(places)) + (number - (len(series) - 1) / 2) * width
+        area.bar(middle, [v or np.nan for v in values], width * 0.92, color=colour, label=strategy)
+        for x, value in zip(middle, values, strict=True):
+            # A logarithmic scale has no zero: it is said at the bottom.
+            area.annotate(
+                *(_short(value), (x, value or min(tall) / 2), (0, 3)),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+                rotation=90 if upright else 0,
+                color="black" if value else colour,
+            )
+    area.set(xlim=(-0.5, len(places) - 0.5), ylim=(min(tall) / 2, max(tall) * 2))
+    area.set_xticks(range(len(places)), [place.replace(", ", ",\n") for place in places])
+    area.tick_params(axis="x", length=0)
+
+
+def _plain_scale(area: Any) -> None:
+    """Plain numbers on a logarithmic scale, as many as make its range clear."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = area.get_ylim()
+    area.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else range(1, 10)))
+    area.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    area.yaxis.set_minor_formatter(NullFormatter())
+    area.tick_params(labelleft=True)
+    area.grid(visible=True, which="major", axis="y", alpha=0.3)
+    area.set_axisbelow(True)
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+def _short(value: float) -> str:
+    """Two digits that count, in plain decimals."""
+    return _plain(float(f"{value:.2g}")) if value < 100 else f"{value:,.0f}"

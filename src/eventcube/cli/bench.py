@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from eventcube.errors import OptionError
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 _OUT = click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out/bench"), show_default=True, help="Where results go."
 )
+
+
+def _repetitions(default: int) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--repetitions",
+        type=click.IntRange(1),
+        default=default,
+        show_default=True,
+        help="How often each is timed; the median counts.",
+    )
 
 
 @click.group(short_help="Measure eventcube against others on this machine.")
@@ -26,7 +40,7 @@ def bench() -> None:
 @bench.command(short_help="The engine against DuckDB, on one core.")
 @_OUT
 @click.option("--events", default=1_000_000, show_default=True, help="How many trades.")
-@click.option("--repetitions", default=7, show_default=True, help="How often each is timed; the median counts.")
+@_repetitions(7)
 def engine(out: Path, events: int, repetitions: int) -> None:
     """Time the five queries in one process on one core, beside DuckDB's best self-join; the matches must agree.
 
@@ -52,7 +66,7 @@ def engine(out: Path, events: int, repetitions: int) -> None:
 )
 @click.option("--events", default=20_000_000, show_default=True, help="How many trades.")
 @click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
-@click.option("--repetitions", default=3, show_default=True, help="How often each is timed; the median counts.")
+@_repetitions(3)
 @click.option("--scaling", is_flag=True, help="Over sizes and numbers of keys, instead of the comparison.")
 @click.option("--nested", "only_nested", is_flag=True, help="Nested queries beside their flat skeleton, instead.")
 def spark(out: Path, data: Path, events: int, master: str, repetitions: int, scaling: bool, only_nested: bool) -> None:
@@ -84,8 +98,14 @@ def spark(out: Path, data: Path, events: int, master: str, repetitions: int, sca
 @click.option(
     "--experiment", "names", multiple=True, type=click.Choice(["1", "2a", "2b", "3", "4", "5", "6"]), help="Only these."
 )
-@click.option("--scale", default=1.0, show_default=True, help="Streams so many times as long.")
-@click.option("--repetitions", default=3, show_default=True, help="How often each is timed; the median counts.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Streams so many times as long.",
+)
+@_repetitions(3)
 @click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
 def nested(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plots: bool) -> None:
     """Run the papers' experiments on nested queries on one core, with the work done beside the time it took.

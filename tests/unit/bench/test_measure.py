@@ -1,9 +1,13 @@
 import json
 import os
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
-from eventcube.bench.measure import Timing, alternate, fastest, one_core, save
+import pytest
+from rich.console import Console
+
+from eventcube.bench.measure import Column, Timing, alternate, fastest, grouped, one_core, save, widths
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,27 @@ def test_results_are_saved_twice(tmp_path: Path) -> None:
     path = save(tmp_path / "bench", "engine", {"repetitions": 3}, [Row("Q1", 2.5)])
     assert json.loads(path.read_text()) == {"repetitions": 3, "rows": [{"query": "Q1", "rate": 2.5}]}
     assert path.with_suffix(".csv").read_text().split() == ["query,rate", "Q1,2.5"]
+
+
+COLUMNS = [Column("query", lambda r: r.query), Column("events each s", lambda r: f"{r.rate:,.0f}")]
+ROWS = [Row("Q1", 1e6), Row("Q1", 2e6), Row("Q2", 3e6)]
+
+
+@pytest.mark.parametrize(("room", "chosen"), [(80, [5, 9]), (21, [5, 9]), (20, [5]), (2, [5])])
+def test_as_many_columns_as_there_is_room_for(room: int, chosen: list[int]) -> None:
+    assert widths(COLUMNS, ROWS, room, least=1) == chosen
+
+
+def test_no_cell_is_cut_and_a_line_is_between_groups() -> None:
+    shown = StringIO()
+    Console(file=shown, width=10).print(grouped("rates", COLUMNS, [5, 9], ROWS), crop=False)
+    assert shown.getvalue().splitlines()[5:] == [
+        "│    Q1 │ 1,000,000 │",
+        "│    Q1 │ 2,000,000 │",
+        "├───────┼───────────┤",
+        "│    Q2 │ 3,000,000 │",
+        "└───────┴───────────┘",
+    ]
 
 
 def test_one_core_gives_the_others_back() -> None:
