@@ -13,6 +13,7 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters, Counts
 from eventcube.errors import EventCubeWarning
 from eventcube.language.syntax import Component, Query
+from eventcube.options import wrong
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.ingest import read_times
 from eventcube.runtime.runtime import Queries, Runtime, check_limit, hierarchy, named
@@ -43,6 +44,8 @@ def match(
     read = named(queries)
     queries = read["q1"] if isinstance(queries, str | Query) else read
     check_limit(read, limit)
+    if counters is not None and not isinstance(counters, Counts):
+        raise wrong("counters", counters, "an ec.Counts()")
     warn_unbounded(queries, stacklevel=2)
     settings: dict[str, Any] = {
         "time": time,

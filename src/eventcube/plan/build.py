@@ -358,7 +358,7 @@ class _Builder:
                 raise OptionError(
                     f"({self._name(own)}) cannot be rewritten: {refusal}",
                     code="EC418",
-                    hint="use strategy='auto', which keeps a view where there is no flat form",
+                    hint="the strategy auto keeps a view where there is no flat form",
                 )
         guarded = () if guard is None or guard in at.inside else tuple(sorted(self.logical.alternatives[guard]))
         return Reject(

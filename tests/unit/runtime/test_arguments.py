@@ -58,6 +58,8 @@ def test_settings(settings: dict[str, Any]) -> None:
     ("call", "code"),
     [
         (lambda: ec.explain(5, EVENTS), "EC414"),  # type: ignore[arg-type]
+        (lambda: ec.explain(PAIR, EVENTS, strategy="nope"), "EC404"),
+        (lambda: ec.match(EVENTS, PAIR, counters={}), "EC414"),  # type: ignore[arg-type]
         (lambda: ec.explain(PAIR, EVENTS, concepts=["A"]), "EC414"),  # type: ignore[arg-type]
         (lambda: ec.explain(PAIR, EVENTS, time=5), "EC414"),
         (lambda: ec.set_aside(EVENTS, time=5), "EC414"),  # type: ignore[arg-type]
