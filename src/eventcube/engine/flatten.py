@@ -70,12 +70,12 @@ class _Estimate:
         self._ends = ends[self._rows]
         self._held: dict[int, float] = {}
 
-    def cost(self, program: Program, before: float = 1.0, bound: int = 0) -> float:
-        """What it costs to take so many partial matches, with so many events each, through the program."""
-        return sum(cost for cost, _ in self._steps(program, before, bound))
+    def cost(self, program: Program) -> float:
+        """What the program costs."""
+        return sum(cost for cost, _ in self._steps(program, 1.0, 0))
 
     def _steps(self, program: Program, partial: float, bound: int) -> Iterator[tuple[float, float]]:
-        """The cost of each step, and how many partial matches there are after it."""
+        """The cost of each step, and how many partial matches there are after it; each has so many events before."""
         for i, step in enumerate(program):
             counted = i == len(program) - 1 and not self._hand_on
             match step:

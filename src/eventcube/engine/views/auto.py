@@ -161,17 +161,17 @@ class Auto:
         view = self.balanced.view
         places = view.attach(executor)
         anchors = view.anchors()
-        asked = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
-        fresh = int((view.since[asked] == NEVER).sum())
+        ends = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
+        fresh = int((view.since[ends] == NEVER).sum())
         # As far as nothing is known, an equality leaves one of its values.
         selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0 / places.groups
-        all_asked = Asked(
+        asked = Asked(
             own, fresh, selectivity, self._narrowed, self._tested, tied=bool(self.inner.after), plain=places.plain
         )
         if isinstance(self.part, Reject):
-            return exists_costs(all_asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
+            return exists_costs(asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
         self._each = float(own.partial[-1])
-        return join_costs(all_asked, hand_on=hand_on)
+        return join_costs(asked, hand_on=hand_on)
 
 
 def _narrowed(program: Program) -> int:
