@@ -45,7 +45,7 @@ def test_flat_queries_are_shown() -> None:
     query = "PATTERN SEQ(A a, !SEQ(B b, C c), D d) WITHIN 20 us"
     text = ec.explain(query, columns, type="kind", strategy="rewrite")
     assert "SEQ(A a, !C c, D d)" in text
-    assert "SEQ(A a, !B b, C c, !C, D d)" in text
+    assert "SEQ(A a, !B b, C c, !C c2, D d)" in text
 
 
 def test_counters_of_a_match() -> None:

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.language.parse import parse
-from eventcube.language.printer import print_pattern, print_qual, print_query, print_value, print_window
+from eventcube.language.printer import print_qual, print_query, print_value, print_window
 from eventcube.language.syntax import CountWindow, Query
 from eventcube.options import REWRITE, options
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
-from eventcube.plan.flat import flat_patterns
+from eventcube.plan.flat_text import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.physical import (
     Absent,
@@ -23,6 +23,7 @@ from eventcube.plan.physical import (
     Compare,
     Filter,
     Fits,
+    Inner,
     Limit,
     Nested,
     PhysicalQuery,
@@ -63,11 +64,8 @@ def _lines(plan: PhysicalQuery) -> Iterator[str]:
     shown = [line for region in regions(logical.region) for line in _predicates(region, plan)]
     yield from shown or ["  none"]
     yield "steps"
-    yield from _steps(plan.program, plan, 1)
-    if plan.ways.default == REWRITE:
-        yield "flat queries"
-        for pattern in flat_patterns(logical.query.pattern):
-            yield f"  {' '.join(print_pattern(pattern).split())}"
+    yield from _steps(plan.program, plan, 1, {})
+    yield from flat_lines(logical, plan.ways)
     yield "result"
     for field in result_schema(logical):
         yield f"  {field.name}: {field.type}"
@@ -90,7 +88,8 @@ def _predicates(region: Region, plan: PhysicalQuery) -> Iterator[str]:
         yield f"  {kind:<9} {print_qual(predicate.qual)}{where}{use}"
 
 
-def _steps(program: Program, plan: PhysicalQuery, depth: int) -> Iterator[str]:
+def _steps(program: Program, plan: PhysicalQuery, depth: int, ways: Mapping[str, str]) -> Iterator[str]:
+    """The steps in words; `ways` are the strategies of parts inside a part that is kept as a view."""
     indent = "  " * depth
     slots = plan.logical.slots
     for step in program:
@@ -98,12 +97,13 @@ def _steps(program: Program, plan: PhysicalQuery, depth: int) -> Iterator[str]:
             case Bind():
                 slot = slots[step.slot]
                 types = "" if slot.types is None or slot.types == {slot.type} else f" ({len(slot.types)} types)"
-                yield f"{indent}bind {slot.name}: {slot.type}{types}{_where(step, plan)}"
+                head = f"take the last {slot.type} {slot.name}" if step.latest else f"bind {slot.name}: {slot.type}"
+                yield f"{indent}{head}{types}{_where(step, plan)}"
             case Union(programs):
                 yield f"{indent}any of"
                 for i, inner in enumerate(programs, 1):
                     yield f"{indent}  {i}."
-                    yield from _steps(inner, plan, depth + 2)
+                    yield from _steps(inner, plan, depth + 2, ways)
             case Absent(absent):
                 yield f"{indent}leave out {_names(absent, plan)}"
             case Filter(predicates):
@@ -117,31 +117,54 @@ def _steps(program: Program, plan: PhysicalQuery, depth: int) -> Iterator[str]:
                 yield f"{indent}keep where the {which} of {_names(own, plan)} is {named}"
             case Fits(own):
                 yield f"{indent}keep where {_names(own, plan)} lie in one window"
-            case Nested():
-                yield f"{indent}nested part ({step.name}) {_range(step.lower, step.upper, plan)}{_way(step)}"
-                yield from _view(step, plan, depth + 1)
-                yield from _steps(step.program, plan, depth + 1)
-            case Reject():
-                yield f"{indent}remove if there is ({step.name}) {_range(step.lower, step.upper, plan)}{_way(step)}"
-                yield from _view(step, plan, depth + 1)
-                yield from _steps(step.program, plan, depth + 1)
+            case Nested() | Reject():
+                head = "nested part" if isinstance(step, Nested) else "remove if there is"
+                where = _range(step.lower, step.upper, plan)
+                yield f"{indent}{head} ({step.name}) {where}{_way(step, plan, ways)}"
+                yield from _part(step, plan, depth + 1, ways)
             case _:
                 assert_never(step)
 
 
-def _way(part: Nested | Reject) -> str:
-    return f", by {part.way}" if part.inner is not None else ""
+def _way(part: Nested | Reject, plan: PhysicalQuery, ways: Mapping[str, str]) -> str:
+    """The strategy of a nested part; a single negated event has none."""
+    if isinstance(part, Reject) and any(s.name == part.name for s in plan.logical.slots):
+        return ""
+    inside = part.inner is None and part.name in ways
+    return f", by {ways[part.name]} inside the view" if inside else f", by {part.way}"
 
 
-def _view(part: Nested | Reject, plan: PhysicalQuery, depth: int) -> Iterator[str]:
+def _part(part: Nested | Reject, plan: PhysicalQuery, depth: int, ways: Mapping[str, str]) -> Iterator[str]:
+    """How a part is answered: by its flat cases, or by its steps or a view of what they find."""
+    if part.inner is not None and part.way == REWRITE and isinstance(part, Reject) and part.flat is not None:
+        yield f"{'  ' * depth}kept by flat cases"
+        yield from _steps(part.flat, plan, depth + 1, ways)
+        return
+    if part.inner is not None:
+        ways = dict(_ways_of(part.inner.program))
+        yield from _view(part, part.inner, plan, depth, ways)
+    yield from _steps(part.program, plan, depth, ways)
+
+
+def _ways_of(program: Program) -> Iterator[tuple[str, str]]:
+    """The strategies of the nested parts in a program, at any depth."""
+    for step in program:
+        match step:
+            case Union(programs):
+                for inner in programs:
+                    yield from _ways_of(inner)
+            case Nested(inner=None) | Reject(inner=None):
+                yield from _ways_of(step.program)
+            case Nested(inner=Inner() as inner) | Reject(inner=Inner() as inner):
+                yield step.name, step.way
+                yield from _ways_of((*inner.program, *inner.after))
+
+
+def _view(
+    part: Nested | Reject, inner: Inner, plan: PhysicalQuery, depth: int, ways: Mapping[str, str]
+) -> Iterator[str]:
     """What a view of the part would be like."""
-    indent, inner = "  " * depth, part.inner
-    if inner is None:
-        return
-    if part.way == REWRITE and isinstance(part, Reject) and part.flat is not None:
-        yield f"{indent}kept by flat cases"
-        yield from _steps(part.flat, plan, depth + 1)
-        return
+    indent = "  " * depth
     split = (
         "" if inner.link is None else f", split by {print_value(inner.link.inner)} = {print_value(inner.link.outer)}"
     )
@@ -149,9 +172,10 @@ def _view(part: Nested | Reject, plan: PhysicalQuery, depth: int) -> Iterator[st
     yield f"{indent}a view keeps {'its results' if tuples else 'where the nearest result begins'}{split}"
     if inner.after:
         yield f"{indent}then, for each outer row"
-        yield from _steps(inner.after, plan, depth + 1)
+        yield from _steps(inner.after, plan, depth + 1, ways)
     if isinstance(part, Reject):
-        yield f"{indent}{'a flat form exists' if part.flat is not None else f'no flat form: {part.refusal}'}"
+        flat = "a flat form exists (strategy rewrite shows it)" if part.flat is not None else None
+        yield f"{indent}{flat or f'no flat form: {part.refusal}'}"
 
 
 def _where(bind: Bind, plan: PhysicalQuery) -> str:

@@ -6,11 +6,9 @@ AND(B1, …, Bn) if there is no B1, or a B1 but no B2, and so on. Of each such c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import product
 
-from eventcube.language import syntax
 from eventcube.language.printer import print_qual
 from eventcube.plan.logical import And, Leaf, LogicalQuery, Negation, Node, Or, Predicate, Seq, slots_of
 from eventcube.plan.order import Test, may_share
@@ -34,7 +32,9 @@ def flat_program(test: Test, tests: Iterable[Predicate | Test], logical: Logical
     for inner in tests:
         if isinstance(inner, Test):
             raise NoFlatFormError("it has a negation inside")
-        if len(inner.slots & own) != 1:
+        if not inner.slots & own:
+            raise NoFlatFormError(f"{print_qual(inner.qual)} speaks of none of its events")
+        if len(inner.slots & own) > 1:
             raise NoFlatFormError(f"{print_qual(inner.qual)} ties its events to each other")
     predicates = [p for p in tests if isinstance(p, Predicate)]
     slots = _leaves(node, type(node))
@@ -88,66 +88,3 @@ def _leaves(node: Node, kind: type) -> tuple[int, ...]:
 
 
 _NAMES: dict[type, str] = {Seq: "SEQ", And: "AND", Or: "OR"}
-
-
-def flat_patterns(pattern: syntax.Pattern) -> list[syntax.Pattern]:
-    """The flat equivalents of a pattern, of which every match meets just one; SEQ inside SEQ becomes one SEQ."""
-    if isinstance(pattern, syntax.Component):
-        return [pattern]
-    found: list[syntax.Pattern] = []
-    for chosen in product(*(_flat_parts(part, pattern) for part in pattern.parts)):
-        parts = [p for own, _ in chosen for p in own]
-        quals = (*pattern.quals, *(q for _, own in chosen for q in own))
-        if isinstance(pattern, syntax.Or):
-            found.append(replace(pattern, parts=tuple(p for p in parts if not isinstance(p, syntax.Not)), quals=quals))
-        else:
-            found.append(replace(pattern, parts=tuple(parts), quals=quals))
-    return found
-
-
-_Parts = tuple[tuple[syntax.Part, ...], tuple[syntax.Qual, ...]]
-
-
-def _flat_parts(part: syntax.Part, around: syntax.Pattern) -> list[_Parts]:
-    """What can stand in place of a part: parts, and conditions of theirs."""
-    if isinstance(part, syntax.Not):
-        return [(parts, ()) for parts in _negated(part)]
-    found: list[_Parts] = []
-    for flat in flat_patterns(part):
-        if isinstance(flat, syntax.Seq) and isinstance(around, syntax.Seq):
-            found.append((flat.parts, flat.quals))
-        else:
-            found.append(((flat,), ()))
-    return found
-
-
-def _negated(part: syntax.Not) -> list[tuple[syntax.Part, ...]]:
-    inner = part.pattern
-    if isinstance(inner, syntax.Component):
-        return [(part,)]
-    parts = [p for p in inner.parts if isinstance(p, syntax.Component)]
-    if isinstance(inner, syntax.Or):
-        return [tuple(syntax.Not(p, part.quals) for p in parts)]
-    if isinstance(inner, syntax.Seq):
-        return [
-            (syntax.Not(parts[i], part.quals), *(q for p in parts[i + 1 :] for q in (p, _none_of(p))))
-            for i in reversed(range(len(parts)))
-        ]
-    return [_without(parts[i], parts[:i], part.quals) for i in range(len(parts))]
-
-
-def _none_of(component: syntax.Component) -> syntax.Not:
-    return syntax.Not(syntax.Component(component.type))
-
-
-def _without(
-    missing: syntax.Component, present: Sequence[syntax.Component], quals: tuple[syntax.Qual, ...]
-) -> tuple[syntax.Part, ...]:
-    """The events that are there, with the missing one neither before, between nor after them."""
-    none = syntax.Not(missing, quals)
-    if not present:
-        return (none,)
-    there: tuple[syntax.Part, ...] = (syntax.And((*present, _none_of(missing))),)
-    if len(present) == 1:
-        there = (present[0], _none_of(present[0]))
-    return (none, *there, _none_of(missing))
