@@ -65,6 +65,8 @@ def _lines(plan: PhysicalQuery) -> Iterator[str]:
     yield from shown or ["  none"]
     yield "steps"
     yield from _steps(plan.program, plan, 1, {})
+    if plan.flat is not None:
+        yield "  or, where that should cost less, with the nested parts bound like the rest"
     yield from flat_lines(logical, plan.ways)
     yield "result"
     for field in result_schema(logical):
