@@ -29,8 +29,8 @@ from eventcube.engine.views.strategy import Executor, Part, Strategy, interval, 
 from eventcube.engine.views.view import NEVER
 from eventcube.plan.physical import Bind, Program, Reject, Union
 
-# For so many calls a decision holds, if they are alike and have only a few outer rows each.
-_STAY, _FEW = 15, 1 << 11
+# For so many calls a decision holds if they are alike and cost as much as the decision; for fewer if they cost more.
+_STAY, _DECIDE = 15, 12_000.0
 
 
 @dataclass(slots=True)
@@ -138,7 +138,8 @@ class Auto:
         if self._expected is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
             self._each = 0.0
             self._expected = self._little(len(table), executor) or self._costs(table, executor, hand_on=hand_on)
-            self._outer, self._stays = len(table), _STAY if len(table) < _FEW else 0
+            self._outer = len(table)
+            self._stays = int(_STAY * min(1.0, _DECIDE / min(self._expected.values())))
         else:
             self._stays -= 1
         self._possible += len(table) * self._each
