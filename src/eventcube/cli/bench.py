@@ -17,13 +17,13 @@ _OUT = click.option(
 )
 
 
-def _repetitions(default: int) -> Callable[[_Command], _Command]:
+def _repetitions(default: int, counted: str = "the median counts") -> Callable[[_Command], _Command]:
     return click.option(
         "--repetitions",
         type=click.IntRange(1),
         default=default,
         show_default=True,
-        help="How often each is timed; the median counts.",
+        help=f"How often each is timed; {counted}.",
     )
 
 
@@ -105,7 +105,7 @@ def spark(out: Path, data: Path, events: int, master: str, repetitions: int, sca
     show_default=True,
     help="Streams so many times as long.",
 )
-@_repetitions(3)
+@_repetitions(3, "short runs more often; the shortest counts")
 @click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
 def nested(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plots: bool) -> None:
     """Run the papers' experiments on nested queries on one core, with the work done beside the time it took.
