@@ -333,25 +333,21 @@ class Execution:
         return applies
 
     def _reject(self, reject: Reject, table: Table) -> Table:
-        asked = np.arange(len(table))
-        inner = table
-        if reject.guard:
-            asked = np.flatnonzero(table.last(reject.guard) >= 0)
-            inner = inner.take(asked)
         # The limits may be those of the interval around, which the part's own then take the place of.
-        start, end = self.limit(reject.lower, inner), self.limit(reject.upper, inner)
-        inner = inner.only(reject.outer).with_columns({START: start, END: end})
+        start, end = self.limit(reject.lower, table), self.limit(reject.upper, table)
         some = start < end
-        if not some.all():
-            asked, inner = asked[some], inner.take(np.flatnonzero(some))
+        if reject.guard:
+            some &= table.last(reject.guard) >= 0
+        asked = np.flatnonzero(some)
         if not len(asked):
             return table
-        found = self.parts[reject].exists(inner, self)
-        if not found.any():
-            return table
-        kept = np.ones(len(table), np.bool_)
-        kept[asked[found]] = False
-        return table.where(kept)
+        columns = [*(table[c] for c in reject.outer), start, end]
+        inner = np.empty((len(columns), len(asked)), np.int64)
+        for own, column in zip(inner, columns, strict=True):
+            np.take(column, asked, out=own)
+        found = self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)
+        some[asked] = found
+        return table.where(~some)
 
 
 def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array, Array, Ints]:

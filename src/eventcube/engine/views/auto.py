@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from eventcube.engine.counters import Counters
-from eventcube.engine.kernels import Bools
+from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import Table
 from eventcube.engine.views.balanced import Balanced
 from eventcube.engine.views.cost import (
@@ -159,20 +159,37 @@ class Auto:
     def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
         lo, hi = interval(self.part, sample(table), executor)
         own = intervals(self.inner, len(table), lo, hi, executor)
+        negated = isinstance(self.part, Reject)
+        self._each = 0.0 if negated else float(own.partial[-1])
+        asked = Asked(
+            own,
+            0,
+            self._selectivity(executor),
+            self._narrowed,
+            self._tested,
+            tied=bool(self.inner.after),
+            plain=executor.store.order is None and self.inner.link is None,
+        )
+        if asked.anew(hand_on=hand_on) > asked.looked_up():
+            # Otherwise a view is behind whatever it has.
+            asked = replace(asked, fresh=self._fresh(lo, hi, executor))
+        if negated:
+            return exists_costs(asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
+        return join_costs(asked, hand_on=hand_on)
+
+    def _selectivity(self, executor: Executor) -> float:
+        """What part of the possible results there were; as far as nothing is known, an equality leaves one value."""
+        if self._possible:
+            return min(1.0, self._given / self._possible)
+        return 1.0 if self.inner.link is None else 1.0 / self.balanced.view.attach(executor).groups
+
+    def _fresh(self, lo: Ints, hi: Ints, executor: Executor) -> int:
+        """How many of the last events in the intervals the view does not have yet."""
         view = self.balanced.view
-        places = view.attach(executor)
+        view.attach(executor)
         anchors = view.anchors()
         ends = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
-        fresh = int((view.since[ends] == NEVER).sum())
-        # As far as nothing is known, an equality leaves one of its values.
-        selectivity = min(1.0, self._given / self._possible) if self._possible else 1.0 / places.groups
-        asked = Asked(
-            own, fresh, selectivity, self._narrowed, self._tested, tied=bool(self.inner.after), plain=places.plain
-        )
-        if isinstance(self.part, Reject):
-            return exists_costs(asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
-        self._each = float(own.partial[-1])
-        return join_costs(asked, hand_on=hand_on)
+        return int((view.since[ends] == NEVER).sum())
 
 
 def _narrowed(program: Program) -> int:
