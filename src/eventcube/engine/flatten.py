@@ -20,8 +20,8 @@ from eventcube.plan.physical import Bind, Nested, PhysicalQuery, Program, Reject
 _SAMPLE = 32
 # For so many pairs of a due event and another a decision holds.
 STAY = 1 << 22
-# What is bound in order needs to be so much cheaper than the look-ups, which are estimated for the worst.
-BETTER = 1.5
+# So much cheaper it must be to bind all events in order.
+BETTER = 1.05
 # What a join costs, however few partial matches there are, in events looked at.
 _BIND = 3_000.0
 _DUE = frozenset({State.DUE})
@@ -46,7 +46,8 @@ class Flattening:
         self._pairs += sum(map(len, due)) * execution.store.size
         if self._pairs > STAY:
             self._pairs = 0
-            estimate = _Estimate(plan, np.unique(np.concatenate(due)), execution, hand_on=hand_on)
+            rows = due[0] if len(due) == 1 else np.unique(np.concatenate(due))
+            estimate = _Estimate(plan, rows, execution, hand_on=hand_on)
             self._flat = BETTER * estimate.cost(plan.flat) < estimate.cost(plan.program)
         self.taken["flat" if self._flat else "nested"] += 1
         return plan.flat if self._flat else plan.program
