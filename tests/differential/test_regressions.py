@@ -29,6 +29,12 @@ def _cuts(events: list[Event]) -> list[list[int]]:
             id="an equality between outer variables written in a negated part ties only what is inside it",
         ),
         pytest.param(
+            "OR(A a1, SEQ(!A a3, A a2)) WITHIN 3 ms",
+            "A1 A1 A3",
+            PLAIN,
+            id="a negation in an alternative that is not taken has no limits, among ties",
+        ),
+        pytest.param(
             "SEQ(C c1, !(C, c1.x = C.x)) WITHIN 3 ms",
             "C1:x=None C2:x=1 C3:x=None C4:x=1 C9:x=2",
             PLAIN,

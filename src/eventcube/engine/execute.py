@@ -333,21 +333,21 @@ class Execution:
         return applies
 
     def _reject(self, reject: Reject, table: Table) -> Table:
+        guarded = np.flatnonzero(table.last(reject.guard) >= 0) if reject.guard else None
+        outer = table if guarded is None else table.take(guarded)
         # The limits may be those of the interval around, which the part's own then take the place of.
-        start, end = self.limit(reject.lower, table), self.limit(reject.upper, table)
-        some = start < end
-        if reject.guard:
-            some &= table.last(reject.guard) >= 0
-        asked = np.flatnonzero(some)
+        start, end = self.limit(reject.lower, outer), self.limit(reject.upper, outer)
+        asked = np.flatnonzero(start < end)
         if not len(asked):
             return table
-        columns = [*(table[c] for c in reject.outer), start, end]
+        columns = [*(outer[c] for c in reject.outer), start, end]
         inner = np.empty((len(columns), len(asked)), np.int64)
         for own, column in zip(inner, columns, strict=True):
             np.take(column, asked, out=own)
-        found = self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)
-        some[asked] = found
-        return table.where(~some)
+        found = asked[self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)]
+        kept = np.ones(len(table), np.bool_)
+        kept[found if guarded is None else guarded[found]] = False
+        return table.where(kept)
 
 
 def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array, Array, Ints]:
