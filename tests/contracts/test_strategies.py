@@ -133,6 +133,12 @@ def test_strategies_for_parts_that_are_not_there_are_refused_at_once(strategy: A
     assert message in str(caught.value)
 
 
+def test_a_negated_event_names_no_part() -> None:
+    query = "PATTERN SEQ(A a, SEQ(B b, !N n, C c), D d) WITHIN 9 ms"
+    with pytest.raises(OptionError, match="'n', which is in no nested part"):
+        ec.Runtime(query, type="type", strategy={"n": "passive"})
+
+
 def test_a_query_without_a_nested_part_takes_no_strategy_for_one() -> None:
     with pytest.raises(OptionError, match="there is no nested part"):
         ec.Runtime("PATTERN SEQ(A a, !B b) WITHIN 9 ms", type="type", strategy={"b": "passive"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -70,15 +70,6 @@ def is_flat(pattern: Pattern) -> bool:
     return all(isinstance(p.pattern if isinstance(p, Not) else p, Component) for p in parts)
 
 
-def nested(pattern: Pattern) -> Iterator[Pattern]:
-    """The parts of a pattern that are operators, at any depth."""
-    for part in () if isinstance(pattern, Component) else pattern.parts:
-        inner = part.pattern if isinstance(part, Not) else part
-        if not isinstance(inner, Component):
-            yield inner
-            yield from nested(inner)
-
-
 def variables(part: Part) -> list[str]:
     """The variables that a match binds, in the order of the text."""
     if isinstance(part, Not):
@@ -102,6 +93,7 @@ def pruned(part: _P, left_out: frozenset[str]) -> _P:
     if isinstance(part, Not):
         return replace(part, pattern=pruned(part.pattern, left_out), quals=quals)
     if isinstance(part, Or):
+        # The same, but nothing in it is negated.
         return replace(part, parts=tuple(pruned(p, left_out) for p in part.parts), quals=quals)
     return replace(part, parts=tuple(pruned(p, left_out) for p in part.parts), quals=quals)
 

@@ -41,7 +41,6 @@ from eventcube.plan.flat_parts import (
     distinct,
     gather,
     is_flat,
-    nested,
     positive,
     pruned,
     renamed,
@@ -49,6 +48,7 @@ from eventcube.plan.flat_parts import (
 )
 from eventcube.plan.kinds import attributes
 from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.parts import direct, nested
 
 # So many queries are shown at most: alternatives multiply.
 MOST = 30
@@ -118,9 +118,7 @@ class _Flattener:
 
     def rewritten(self, part: Pattern) -> bool:
         """Whether a nested part is to be rewritten."""
-        if isinstance(part, Component):
-            return False
-        return self.ways.of(p.name for p in part.parts if isinstance(p, Component)) == REWRITE
+        return not isinstance(part, Component) and self.ways.of(direct(part)) == REWRITE
 
     def flat(self) -> Iterator[_Flat]:
         """The patterns that together find what the query finds."""

@@ -9,25 +9,24 @@ from eventcube.language.syntax import Component, Not, Pattern, Query
 from eventcube.options import Ways
 
 
-def nested_parts(pattern: Pattern) -> Iterator[tuple[str, ...]]:
-    """For each part below a pattern that is a pattern itself, the variables of the events directly in it."""
-    if isinstance(pattern, Component):
-        return
-    for part in pattern.parts:
+def nested(pattern: Pattern) -> Iterator[Pattern]:
+    """The parts of a pattern that are patterns themselves, at any depth."""
+    for part in () if isinstance(pattern, Component) else pattern.parts:
         inner = part.pattern if isinstance(part, Not) else part
         if not isinstance(inner, Component):
-            yield tuple(_variables(inner))
-            yield from nested_parts(inner)
+            yield inner
+            yield from nested(inner)
 
 
-def _variables(pattern: Pattern) -> Iterator[str]:
-    if isinstance(pattern, Component):
-        yield pattern.name
-        return
-    for part in pattern.parts:
-        inner = part.pattern if isinstance(part, Not) else part
-        if isinstance(inner, Component):
-            yield inner.name
+def direct(pattern: Pattern) -> tuple[str, ...]:
+    """The variables of the events directly in a pattern, by which it can be named."""
+    parts = () if isinstance(pattern, Component) else pattern.parts
+    return tuple(p.name for p in parts if isinstance(p, Component))
+
+
+def nested_parts(pattern: Pattern) -> Iterator[tuple[str, ...]]:
+    """For each nested part of a pattern the variables that name it."""
+    return map(direct, nested(pattern))
 
 
 def check_parts(ways: Ways, queries: Iterable[Query]) -> None:

@@ -143,7 +143,7 @@ class Auto:
         else:
             self._stays -= 1
         self._possible += len(table) * self._each
-        name = min(self._expected, key=lambda n: (self._expected or {})[n])
+        name, _ = min(self._expected.items(), key=lambda cost: cost[1])
         self.tally.add(self._expected, name, len(table))
         return self._known[name]
 

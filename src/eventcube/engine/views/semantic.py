@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks, Kept
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.strategy import Executor, Part, register
-from eventcube.engine.views.view import REQUESTS, Places, TooMuchError, View
+from eventcube.engine.views.view import Places, TooMuchError, View, blocks
 
 # Results are sorted by record, then as in other views: no place is larger.
 SPAN = 1 << 41
@@ -123,9 +122,7 @@ class Semantic:
         held[self.kept.lasts // SPAN] = 1
         refers = past_empty(self._refers, held)
         lengths = chain_lengths(holder, asks.lo, refers, self.records.hi)
-        block = np.cumsum(lengths) // REQUESTS
-        cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(asks)]
-        for start, end in pairwise(cuts):
+        for start, end in blocks(lengths):
             of, records = chains(lengths[start:end], holder[start:end], refers)
             of += start
             yield Asks(asks.lo[of] + records * SPAN, asks.hi[of] + records * SPAN), of

@@ -30,6 +30,12 @@ NEVER = 2**62
 REQUESTS = 1 << 18
 
 
+def blocks(widths: Ints) -> Iterator[tuple[int, int]]:
+    """Cuts rows of so much work each into runs of not too much."""
+    cuts = np.flatnonzero(np.diff(np.cumsum(widths) // REQUESTS)) + 1
+    return pairwise([0, *cuts.tolist(), len(widths)])
+
+
 class TooMuchError(Exception):
     """There are more results than a view may hold."""
 
@@ -281,9 +287,7 @@ class View:
         seen = self.places.ungrouped(Asks(begins, asks.hi))
         lo, hi = np.searchsorted(places[order], seen.lo), np.searchsorted(places[order], seen.hi)
         width, starts = np.maximum(hi - lo, 0), self.places.rows(asks.lo)
-        block = np.cumsum(width) // REQUESTS
-        cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(asks)]
-        for start, end in pairwise(cuts):
+        for start, end in blocks(width):
             own = width[start:end]
             of = np.repeat(np.arange(start, end), own)
             at = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own) + lo[of]
