@@ -14,7 +14,7 @@ FUZZ_EXAMPLES ?= 5000
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## create .venv with all that is needed, and find a Java
+setup: $(STAMP) ## create .venv with all that is needed, find a Java, and compile the engine's loops
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
 	@PYTHON="$(PYTHON)" sh scripts/setup $(VENV)

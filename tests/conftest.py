@@ -1,12 +1,10 @@
-"""Settings every test shares: Hypothesis profiles, and the `spark` mark on all of tests/spark and tests/faults."""
+"""Settings every test shares: Hypothesis profiles, and the `spark` mark on all of tests/spark."""
 
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-JVM_FOLDERS = {"spark", "faults"}
 
 _checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 # Deadlines measure the machine, not the code. Short runs are the same each time; long ones explore.
@@ -24,5 +22,5 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in JVM_FOLDERS:
+        if item.path.relative_to(here).parts[0] == "spark":
             item.add_marker(pytest.mark.spark)

@@ -6,8 +6,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eventcube.check import Check, check
     from eventcube.concepts.concepts import Concepts
-    from eventcube.engine.counters import Counts
+    from eventcube.engine.counts import Counts
     from eventcube.errors import (
         BindError,
         EventCubeError,
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     )
     from eventcube.explain import explain
     from eventcube.language.parse import parse
-    from eventcube.match import match, set_aside
+    from eventcube.match import match, match_all, set_aside
     from eventcube.runtime.runtime import Runtime
     from eventcube.wide import wide
 
 __all__ = [
     "BindError",
+    "Check",
     "Concepts",
     "Counts",
     "EventCubeError",
@@ -34,8 +36,10 @@ __all__ = [
     "QueryError",
     "QuerySyntaxError",
     "Runtime",
+    "check",
     "explain",
     "match",
+    "match_all",
     "parse",
     "set_aside",
     "wide",
@@ -44,11 +48,14 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
+    "Check": "check",
     "Concepts": "concepts.concepts",
-    "Counts": "engine.counters",
+    "Counts": "engine.counts",
     "Runtime": "runtime.runtime",
+    "check": "check",
     "explain": "explain",
     "match": "match",
+    "match_all": "match",
     "parse": "language.parse",
     "set_aside": "match",
     "wide": "wide",
@@ -67,12 +74,12 @@ class _Package(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: object) -> None:
-        # `match`, `explain` and `wide` are the functions, never the modules of that name, which an import would set.
+        # `match`, `check` and the like are the functions, never the modules of that name, which an import would set.
         if not (name in __all__ and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *__all__})
+        return sorted({*__all__, *(name for name in super().__dir__() if name.startswith("__"))})
 
 
 sys.modules[__name__].__class__ = _Package

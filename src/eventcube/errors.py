@@ -2,14 +2,29 @@
 
 Every error has a stable code, and where it concerns a query, the place in its text.
 Codes: EC1xx the text cannot be read, EC2xx it does not fit the schema, EC3xx the events or files, EC4xx settings
-and saved state.
+and saved state, EC5xx warnings.
 """
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+_PACKAGE = str(Path(__file__).parent)
+
+# So many mistakes of a query are shown at most, and so many are looked for.
+MOST_SHOWN = 30
+MOST_COUNTED = 1000
+# So much of a line is shown around a mistake, and so much of a message in which a long name stands.
+_LINE = 100
+_MESSAGE = 400
+# Among more names than these no close one is looked for, which would take long.
+_MOST_NAMES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +44,13 @@ class Diagnostic:
     span: Span | None = None
     hint: str | None = None
 
-    def render(self, text: str, source: str) -> str:
+    def render(self, text: str, source: str, label: str = "error") -> str:
         """The diagnostic as shown to a person, with the line it concerns underlined."""
-        lines = [f"error[{self.code}]: {self.message}"]
+        lines = [f"{label}[{self.code}]: {_shortened(self.message)}"]
         if self.span is not None:
             lines += _excerpt(text, source, self.span)
         if self.hint:
-            lines.append(f"hint: {self.hint}")
+            lines.append(f"hint: {_shortened(self.hint)}")
         return "\n".join(lines)
 
 
@@ -48,16 +63,30 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 def _excerpt(text: str, source: str, span: Span) -> list[str]:
     line, column = line_and_column(text, span.start)
-    shown = text.split("\n")[line - 1]
-    width = max(1, min(span.end - span.start, len(shown) - column + 1))
+    begin = min(span.start, len(text)) - (column - 1)
+    end = text.find("\n", begin)
+    end = len(text) if end < 0 else end
+    # A third of what is shown of a long line lies before the place, more where the line ends soon after it.
+    first = max(begin, min(span.start - _LINE // 3, end - _LINE)) if end - begin > _LINE else begin
+    last = min(end, first + _LINE) if end - begin > _LINE else end
+    before = text[first : begin + column - 1]
+    width = max(1, min(span.end, last) - span.start)
+    left, right = "…" * (first > begin), "…" * (last < end)
     gutter = " " * len(f"{line}")
     # Tabs stay tabs in the gap, so that the marks stand under what they mark.
-    gap = "".join("\t" if c == "\t" else " " for c in shown[: column - 1])
+    gap = " " * len(left) + "".join("\t" if c == "\t" else " " for c in before)
     return [
         f" --> {source}:{line}:{column}",
-        f"  {line} | {shown}",
+        f"  {line} | {left}{text[first:last]}{right}",
         f"  {gutter} | {gap}{'^' * width}",
     ]
+
+
+def _shortened(message: str) -> str:
+    """The message without the middle of what is very long in it."""
+    if len(message) <= _MESSAGE:
+        return message
+    return f"{message[: _MESSAGE * 2 // 3]}…{message[-_MESSAGE // 3 :]}"
 
 
 class EventCubeError(Exception):
@@ -96,7 +125,11 @@ class QueryError(EventCubeError):
         super().__init__(self.diagnostics[0].message, code=self.diagnostics[0].code)
 
     def __str__(self) -> str:
-        return "\n\n".join(d.render(self.text, self.source) for d in self.diagnostics)
+        shown = [d.render(self.text, self.source) for d in self.diagnostics[:MOST_SHOWN]]
+        more = len(self.diagnostics) - MOST_SHOWN
+        if more > 0:
+            shown.append(f"… and {'at least ' if len(self.diagnostics) >= MOST_COUNTED else ''}{more} more")
+        return "\n\n".join(shown)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (tuple(self.diagnostics), self.text, self.source)
@@ -123,15 +156,37 @@ class OptionError(EventCubeError):
 
 
 class EventCubeWarning(UserWarning):
-    """Something that works, but may not be what was meant."""
+    """Something that works, but may not be what was meant. `code` and `hint` are as those of an error."""
+
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
 
 
-def did_you_mean(name: str, known: Iterable[str], owner: str = "") -> str | None:
-    """A hint that names the closest of the known names and lists them all."""
+def warn(problem: Diagnostic, text: str = "", source: str = "query") -> None:
+    """Warn of a problem, at the line of the user's code from which eventcube was called."""
+    shown = (problem if text else replace(problem, span=None)).render(text, source, "warning")
+    message = EventCubeWarning(shown.removeprefix("warning"), code=problem.code, hint=problem.hint)
+    warnings.warn(message, stacklevel=_frames_inside() + 1)
+
+
+def _frames_inside() -> int:
+    """How many frames below the caller's lie in this package."""
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, alike: float = 0.6) -> str | None:
+    """A hint that names the closest of the known names, if it is so much alike, and lists them all."""
     names = sorted(set(known))
     if not names:
         return None
-    close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
+    compared = [n.lower() for n in names] if len(names) <= _MOST_NAMES else []
+    close = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=alike)
     guess = next((n for n in names if close and n.lower() == close[0]), None)
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     listing = f"{owner} has: {shown}" if owner else f"known: {shown}"

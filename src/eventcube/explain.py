@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from eventcube import markup
 from eventcube.concepts.concepts import Concepts
-from eventcube.engine.views.strategy import check_ways
+from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import AUTO, ways, wrong
+from eventcube.options import AUTO, strategy_choice, wrong
 from eventcube.plan import explain as plan
 from eventcube.runtime.frames import is_spark, to_arrow
-from eventcube.runtime.runtime import Runtime, hierarchy
+from eventcube.runtime.queries import hierarchy
+from eventcube.runtime.runtime import Runtime
 
 
 class Explanation(str):
-    """A plan in words; a notebook shows it as it is laid out."""
+    """A plan in words; a notebook shows the query and, as a tree that folds, the plan."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self)}</pre>"
+        query, _, plan = self.partition("\n\n")
+        return markup.page(markup.query(query), markup.tree(markup.branches(plan.splitlines())))
 
     def __repr__(self) -> str:
         return str(self)
@@ -49,8 +51,12 @@ def explain(
     if not isinstance(query, str | Query):
         raise wrong("query", query, "one query as text")
     query = parse(query) if isinstance(query, str) else query
-    check_ways(ways(settings.get("strategy", AUTO)), [query])
-    text = plan.explain(query, _columns(events), concepts=hierarchy(concepts), **settings)
+    if is_spark(events):
+        from eventcube.spark.tables import one_table
+
+        events = one_table(events, {"query": query})
+    check_strategies(strategy_choice(settings.get("strategy", AUTO)), [query])
+    text = plan.explain(query, columns_of(events), concepts=hierarchy(concepts), **settings)
     return Explanation(f"{text}\n{_measured(query, events, concepts, settings)}" if analyze else text)
 
 
@@ -64,7 +70,8 @@ def _measured(query: str | Query, events: Any, concepts: Any, settings: Mapping[
     return runtime.report()
 
 
-def _columns(events: Any) -> pa.Schema:
+def columns_of(events: Any) -> pa.Schema:
+    """The columns of events of any kind."""
     if isinstance(events, pa.Schema):
         return events
     if is_spark(events):

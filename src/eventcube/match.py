@@ -1,22 +1,25 @@
-"""`match`: one call for every kind of events; the same kind comes back."""
+"""`match` and `match_all`: one call for every kind of events; the same kind comes back."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
-from eventcube.engine.counters import Counters, Counts
-from eventcube.errors import EventCubeWarning
-from eventcube.language.syntax import Component, Query
+from eventcube.engine.counters import Counters
+from eventcube.engine.counts import Counts
+from eventcube.errors import OptionError, warn
+from eventcube.language.syntax import Query
 from eventcube.options import wrong
+from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
+from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.ingest import read_times
-from eventcube.runtime.runtime import Queries, Runtime, check_limit, hierarchy, named
+from eventcube.runtime.queries import Queries, check_limit, hierarchy, named
+from eventcube.runtime.runtime import Runtime
 
 BATCH_ROWS = 1 << 20
 
@@ -33,20 +36,27 @@ def match(
     time_unit: str = "us",
     strategy: str | Mapping[str, str] = "auto",
     limit: int | None = None,
+    flat: bool = False,
     counters: Counts | None = None,
 ) -> Any:
     """All matches of a query (or of several) over events.
 
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
-    same kind. On Spark nothing runs until the result is used. `strategy` names how nested parts are answered, for all
-    or by a variable of each part. `counters` tells afterwards what was done.
+    same kind. A SparkSession stands for the table or view that FROM names. On Spark nothing runs until the result is
+    used. `strategy` names how nested parts are answered, for all or by a variable of each part. `flat` gives a column
+    `a_ts` for each column of each event instead of a struct `a`. `counters` tells afterwards what was done.
     """
     read = named(queries)
     queries = read["q1"] if isinstance(queries, str | Query) else read
     check_limit(read, limit)
+    if flat and not isinstance(queries, Query):
+        raise OptionError(
+            "several queries share one result, which has no flat form",
+            code="EC434",
+            hint="ec.match_all(events, queries, flat=True) gives each query a flat table of its own",
+        )
     if counters is not None and not isinstance(counters, Counts):
         raise wrong("counters", counters, "an ec.Counts()")
-    warn_unbounded(queries, stacklevel=2)
     settings: dict[str, Any] = {
         "time": time,
         "type": type,
@@ -60,31 +70,66 @@ def match(
     if is_spark(events):
         from eventcube.spark.batch import match_dataframe
 
-        return match_dataframe(events, queries, counters=counters, **settings)
+        warn_unbounded(queries)
+        return match_dataframe(events, queries, counters=counters, flat=flat, **settings)
     table = to_arrow(events)
     runtime = Runtime(queries, schema=table.schema, **settings)
     if counters is not None:
-        counters.follow(lambda: Counters(**runtime.counters))
-    return from_arrow(pa.Table.from_batches(run(runtime, table), runtime.schema), events)
+        _count(runtime, counters)
+    columns = flat_columns(runtime.schema, event_columns(read["q1"]) if flat else ())
+    return from_arrow(_table(run(runtime, table), runtime.schema, columns), events)
 
 
-def warn_unbounded(queries: Queries, stacklevel: int = 1) -> None:
+def match_all(
+    events: Any, queries: Queries, *, flat: bool = False, counters: Counts | None = None, **settings: Any
+) -> dict[str, Any]:
+    """The matches of several queries, by their names: each has a result with columns of its own.
+
+    Settings are those of `match`. Every query may have RETURN, AGG and LIMIT. In process all of them go through the
+    events together, once. On Spark each result is a DataFrame, which reads the events when it is used.
+    """
+    read = named(queries)
+    check_limit(read, settings.get("limit"))
+    if counters is not None and not isinstance(counters, Counts):
+        raise wrong("counters", counters, "an ec.Counts()")
+    settings["concepts"] = hierarchy(settings.get("concepts"))
+    if is_spark(events):
+        from eventcube.spark.batch import match_dataframes
+
+        warn_unbounded(read)
+        return match_dataframes(events, read, counters=counters, flat=flat, **settings)
+    table = to_arrow(events)
+    runtime = Runtime(read, schema=table.schema, separate=True, **settings)
+    if counters is not None:
+        _count(runtime, counters)
+    schemas = runtime.schemas
+    columns = {n: flat_columns(schemas[n], event_columns(query) if flat else ()) for n, query in read.items()}
+    found: dict[str, list[pa.RecordBatch]] = {name: [] for name in read}
+    for name, batch in run(runtime, table):
+        found[name].append(batch)
+    return {name: from_arrow(_table(found[name], schemas[name], columns[name]), events) for name in read}
+
+
+def _count(runtime: Runtime, counters: Counts) -> None:
+    """Let the counters tell what the runtime counts and sees."""
+    counters.follow(lambda: Counters(**runtime.counters))
+    counters.follow_rows(lambda: runtime.row_findings, told=True)
+
+
+def _table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, columns: Sequence[PlainColumn]) -> pa.Table:
+    return pa.Table.from_batches((plain_batch(b, columns) for b in batches), plain_schema(schema, columns))
+
+
+def warn_unbounded(queries: Queries) -> None:
     """Warn of each query without WITHIN: where input ends that is allowed, but seldom meant."""
     for name, query in named(queries).items():
-        if query.within is None and not isinstance(query.pattern, Component):
-            which = "the query" if isinstance(queries, str | Query) else f"query {name}"
-            warnings.warn(
-                f"{which} has no WITHIN, so every event can match with every other, however far apart: "
-                "this can be slow and find very much\nhint: add, say, WITHIN 10 minutes",
-                EventCubeWarning,
-                stacklevel=stacklevel + 1,
-            )
+        for problem in missing_window(query, "the query" if isinstance(queries, str | Query) else f"query {name}"):
+            warn(problem)
 
 
-def run(runtime: Runtime, table: pa.Table) -> Iterator[pa.RecordBatch]:
+def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     """The matches over a whole table, which need not be in order, as they are found."""
-    # Those who have all events at hand have heard of it, or had no need to.
-    runtime.warned = True
+    runtime.at_hand = True
     for piece in _in_order(table, runtime):
         yield from runtime.push(piece)
     yield from runtime.finish()
@@ -113,13 +158,14 @@ def set_aside(
     type: str | None = None,
     time_unit: str = "us",
 ) -> Any:
-    """The rows that `match` cannot use (no time that can be read, no type), each with the reason."""
+    """The rows that `match` skips (no time that can be read, no type), each with the reason."""
     if is_spark(events):
         from eventcube.spark.aside import set_aside_rows
 
         return set_aside_rows(events, time=time, type=type, time_unit=time_unit)
     table = to_arrow(events)
-    runtime = Runtime("PATTERN `any` WITHIN 1 us", schema=table.schema, time=time, type=type, time_unit=time_unit)
+    settings: dict[str, Any] = {"time": time, "type": type, "time_unit": time_unit}
+    runtime = Runtime("PATTERN `any` WITHIN 1 us", schema=table.schema, advise=False, **settings)
     for _ in run(runtime, table):
         pass
     return from_arrow(runtime.set_aside, events)

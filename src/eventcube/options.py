@@ -7,23 +7,32 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from fractions import Fraction
 from numbers import Integral
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
 
 from eventcube.errors import OptionError
 from eventcube.language.literals import UNITS
-from eventcube.schema import EventSchema, names
+from eventcube.schema import EventSchema, check_names, names
 
-UNITS_IN_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
+NANOSECONDS = "ns"
+# What whole numbers in the time column can count.
+UNITS_IN_MICROSECONDS = {
+    NANOSECONDS: Fraction(1, 1000),
+    "us": Fraction(1),
+    "ms": Fraction(1_000),
+    "s": Fraction(1_000_000),
+}
 
 
 AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class StrategyChoice:
     """The strategy for all nested parts, and others for parts named by a variable in them."""
 
     default: str = AUTO
@@ -44,11 +53,13 @@ class Options:
     order_by: tuple[str, ...] = ()
     lateness: int = 0
     time_unit: str = "us"
-    strategy: Ways = field(default_factory=Ways)
+    strategy: StrategyChoice = field(default_factory=StrategyChoice)
     limit: int | None = None
 
-    def schema(self, columns: pa.Schema) -> EventSchema:
-        """The schema of events with these columns, checked."""
+    def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
+        """The schema of events with these columns, checked; `internal`: a runner has added columns of its own."""
+        if not internal:
+            check_names(columns.names, "the events have")
         return EventSchema(columns, self.time, self.type, self.partition_by, self.order_by, self.time_unit)
 
 
@@ -60,7 +71,7 @@ def options(
     order_by: str | Sequence[str] | None = None,
     lateness: int | str | timedelta = 0,
     time_unit: str = "us",
-    strategy: str | Mapping[str, str] | Ways = AUTO,
+    strategy: str | Mapping[str, str] | StrategyChoice = AUTO,
     limit: int | None = None,
 ) -> Options:
     """Options from what a user writes: one name or several, `"5 seconds"` or a timedelta."""
@@ -79,18 +90,18 @@ def options(
         if limit < 1:
             raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
     key, order = _column_names("partition_by", partition_by), _column_names("order_by", order_by)
-    return Options(time, type, key, order, microseconds(lateness), time_unit, ways(strategy), limit)
+    return Options(time, type, key, order, microseconds(lateness), time_unit, strategy_choice(strategy), limit)
 
 
-def ways(strategy: str | Mapping[str, str] | Ways) -> Ways:
+def strategy_choice(strategy: str | Mapping[str, str] | StrategyChoice) -> StrategyChoice:
     """Strategies as a user writes them: one for all nested parts, or by a variable of each part."""
-    if isinstance(strategy, Ways):
+    if isinstance(strategy, StrategyChoice):
         return strategy
     if isinstance(strategy, Mapping):
         if all(isinstance(text, str) for pair in strategy.items() for text in pair):
-            return Ways(parts=dict(strategy))
+            return StrategyChoice(parts=dict(strategy))
     elif isinstance(strategy, str):
-        return Ways(strategy)
+        return StrategyChoice(strategy)
     raise wrong("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
 
 
@@ -104,7 +115,9 @@ def _column_names(setting: str, value: Any) -> tuple[str, ...]:
 def wrong(setting: str, value: object, expected: str) -> OptionError:
     """The error that a setting, or an argument, is of another kind than it has to be."""
     shown = reprlib.repr(value)
-    return OptionError(f"{setting} cannot be {shown}", code="EC414", hint=f"give {expected}")
+    named = isinstance(value, PurePath) and "quer" in setting
+    text = f"; Path({str(value)!r}).read_text() is that of a file" if named else ""
+    return OptionError(f"{setting} cannot be {shown}", code="EC414", hint=f"give {expected}{text}")
 
 
 def is_whole(value: object) -> bool:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.types as pat
 
 from eventcube.errors import InputError, did_you_mean
 
-# Columns that a runner adds for its own use begin like this; queries and results do not see them.
+# TypedColumns that a runner adds for its own use begin like this; queries and results do not see them.
 INTERNAL = "__eventcube_"
+# Where a schema keeps the names of a pandas frame's index, which is no column, as JSON.
+INDEX = b"eventcube_index"
 # Where the time line is cut into slices: -1 and 1 mark events borrowed from the slice before or after.
 HALO = INTERNAL + "halo"
-# The column that rows set aside have beside those of the input.
+# The column with the reason, which skipped rows have beside those of the input.
 REASON = "set_aside_reason"
+# Why a row cannot be used.
+NO_TIME = "the time is null"
+BAD_TIME = "the time cannot be read"
+NO_TYPE = "the type is null"
+LATE = "late: older than the watermark"
+# Every decimal of so many digits has a float of its own.
+_FLOAT_DIGITS = 15
 
 
 class Kind(Enum):
@@ -61,6 +72,46 @@ def kind_of(type_: pa.DataType) -> Kind:
     return Kind.OTHER
 
 
+def is_long(type_: pa.DataType) -> bool:
+    """Whether floats cannot tell all numbers of a column apart."""
+    type_ = plain_type(type_)
+    if pat.is_decimal(type_):
+        return bool(type_.precision > _FLOAT_DIGITS or type_.scale < 0)
+    return bool(pat.is_uint64(type_))
+
+
+class TypedColumns(Protocol):
+    """TypedColumns that values are computed from: those of events, or those of groups."""
+
+    @property
+    def columns(self) -> pa.Schema: ...
+
+    @property
+    def time(self) -> str: ...
+
+    @property
+    def time_unit(self) -> str: ...
+
+    @property
+    def time_is_text(self) -> bool: ...
+
+    def kind(self, name: str) -> Kind: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GroupColumns:
+    """The columns of groups, of which none is the time."""
+
+    columns: pa.Schema
+    time: str = ""
+    time_unit: str = "us"
+    time_is_text: bool = False
+
+    def kind(self, name: str) -> Kind:
+        """The kind of a column."""
+        return kind_of(self.columns.field(name).type)
+
+
 @dataclass(frozen=True, slots=True)
 class EventSchema:
     """The columns of events and the parts some of them play.
@@ -81,7 +132,9 @@ class EventSchema:
             raise InputError(f"column {duplicates[0]!r} occurs twice", code="EC301", hint="rename one of the two")
         if REASON in self.columns.names:
             raise InputError(
-                f"column {REASON!r} is kept for rows that are set aside", code="EC316", hint="drop it, or rename it"
+                f"column {REASON!r} is reserved for the reason why a row is skipped",
+                code="EC316",
+                hint="drop it, or rename it",
             )
         for role, name in [
             ("time", self.time),
@@ -90,11 +143,8 @@ class EventSchema:
             *[("order_by", n) for n in self.order_by],
         ]:
             if name not in self.columns.names:
-                raise InputError(
-                    f"no column {name!r} for {role}",
-                    code="EC302",
-                    hint=did_you_mean(name, self.columns.names, "the input"),
-                )
+                hint = _in_index(name, role, self.columns) or did_you_mean(name, self.columns.names, "the input")
+                raise InputError(f"no column {name!r} for {role}", code="EC302", hint=hint)
         if self.kind(self.time) not in (Kind.TIME, Kind.INTEGER, Kind.TEXT, Kind.NULL):
             raise InputError(
                 f"column {self.time!r} cannot be the time: it is {self.columns.field(self.time).type}",
@@ -130,8 +180,18 @@ class EventSchema:
     @property
     def time_type(self) -> pa.DataType:
         """The type that `start` and `end` have: the time column's own, or a timestamp if that is text or a date."""
-        own = self.columns.field(self.time).type
+        own = plain_type(self.columns.field(self.time).type)
         return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
+
+
+def _in_index(name: str, role: str, columns: pa.Schema) -> str | None:
+    """What to do about a column that is the index of a pandas frame; None if it is not."""
+    names = json.loads((columns.metadata or {}).get(INDEX, b"[]"))
+    if name in names:
+        return f"{name!r} is in the index of the frame: give frame.reset_index()"
+    if role == "time" and "" in names:
+        return f"the index of the frame holds times: give frame.reset_index(names={name!r})"
+    return None
 
 
 _PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
@@ -143,6 +203,17 @@ def plain_layout(columns: pa.Schema) -> pa.Schema:
         return columns
     types = [f.type.value_type if pat.is_run_end_encoded(f.type) else f.type for f in columns]
     return pa.schema([f.with_type(_PLAIN.get(t, t)) for f, t in zip(columns, types, strict=True)])
+
+
+def check_names(columns: Iterable[str], whose: str) -> None:
+    """Refuse columns that could be taken for those that a runner adds."""
+    for name in columns:
+        if name.casefold().startswith(INTERNAL):
+            raise InputError(
+                f"{whose} a column {name!r}, but names that begin with {INTERNAL!r} are kept for eventcube's own",
+                code="EC317",
+                hint="give it another name",
+            )
 
 
 def names(value: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -10,32 +10,35 @@ import pyarrow.compute as pc
 
 from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.parse import parse
-from eventcube.language.printer import column_name
 from eventcube.language.syntax import Query
 from eventcube.options import wrong
+from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
-from eventcube.runtime.many import VARIABLE, positive, wide_form
+from eventcube.runtime.many import VARIABLE, wide_form
 
 
-def wide(matches: Any, name: str, query: str | Query | Sequence[str]) -> Any:
+def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: bool = False) -> Any:
     """The matches of the query of that name: `start`, `end` and a column for each variable, null where not taken.
 
-    Which variables there are is said by the query, as text or parsed, or by a list of names.
+    Which variables there are is said by the query, as text or parsed, or by a list of names. `flat` gives a column
+    `a_ts` for each column of each event instead of a struct `a`.
     """
     if isinstance(query, str):
         query = parse(query)
     if not isinstance(query, Query | Sequence):
         raise wrong("query", query, "a query, or a list of its variables")
-    variables = _variables(query) if isinstance(query, Query) else list(query)
+    variables = event_columns(query) if isinstance(query, Query) else list(query)
     _check_names(name, variables)
     if is_spark(matches):
-        from eventcube.spark.wide import wide_frame
+        from eventcube.spark.columns import arrow_schema
+        from eventcube.spark.wide import flat_frame, wide_frame
 
-        return wide_frame(matches, name, variables)
+        found = wide_frame(matches, name, variables)
+        return flat_frame(found, arrow_schema(found), variables) if flat else found
     table = to_arrow(matches)
     if table.schema.names != ["query", "start", "end", "events"]:
         raise OptionError(
-            "this is not the result of several queries", code="EC411", hint="match with a list or dict of queries"
+            "this is not the result of several queries", code="EC447", hint="match with a list or dict of queries"
         )
     if not pa.types.is_list(table.schema.field("events").type):
         # A pandas frame without rows does not know what an event is.
@@ -43,16 +46,14 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str]) -> Any:
         empty = table.select(["start", "end"]).slice(0, 0)
         return from_arrow(pa.table({**_columns(empty), **_columns(nothing)}), matches)
     _check_known(table, name, variables)
-    return from_arrow(wide_form(table, name, variables), matches)
+    found = wide_form(table, name, variables)
+    columns = flat_columns(found.schema, variables if flat else ())
+    flattened = [plain_batch(batch, columns) for batch in found.to_batches()]
+    return from_arrow(pa.Table.from_batches(flattened, plain_schema(found.schema, columns)), matches)
 
 
 def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
-
-
-def _variables(query: Query) -> list[str]:
-    """The columns of a query's own result that hold events."""
-    return [column_name(item) for item in query.returns] or [c.name for c in positive(query.pattern)]
 
 
 def _check_names(name: Any, variables: list[Any]) -> None:

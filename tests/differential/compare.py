@@ -92,6 +92,7 @@ def make_runtime(query: Query | Sequence[Query], events: Sequence[Event], option
         type="type" if options.typed else None,
         order_by="o" if options.ordered else None,
         partition_by="k" if options.partitioned else None,
+        advise=False,
         **settings,
     )
 

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine import flatten
+from eventcube.engine import engine, flatten, limit
+from eventcube.engine.execute import Execution
+from eventcube.engine.table import Table
 from eventcube.engine.views import sliding, view
 from eventcube.engine.views.strategy import strategies
-from eventcube.errors import OptionError
+from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.plan.parts import nested_parts
+from eventcube.plan.steps import Bind
 from eventcube.runtime.many import wide_form
+from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
 from tests.differential.exact import draw_exact_case
+from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
+from tests.differential.separate import check_separate
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
 from tests.oracle.generate import Case, draw_case, draw_query, draw_tangled_case
 from tests.oracle.quals import TICK, chance
+from tests.oracle.zoned import with_zones
 
 
 @dataclass(frozen=True)
@@ -121,12 +130,41 @@ def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str])
 
 
 def _check_views(case: Case, rng: Random) -> int:
+    return _check_strategy(case, rng, draw_cut(rng, len(case.events)))
+
+
+def _check_purged(case: Case, rng: Random) -> int:
+    cut = draw_small_cut(rng, len(case.events))
+    restarts = {i for i in range(len(cut) + 2) if chance(rng, 8)} if chance(rng, 30) else set()
+    chunks = in_chunks(rng.choice([1, 4, 1 << 16]))
+    with (
+        patch.object(Execution, "_bind", chunks),
+        patch.object(limit, "_CROWD", rng.choice([1, 99, 1 << 18])),
+        patch.object(engine, "_AT_HAND", rng.choice([0, 2, 1 << 13])),
+        patch.object(engine, "_MORE", rng.choice([0, 1])),
+    ):
+        return _check_strategy(case, rng, cut, restarts)
+
+
+def in_chunks(size: int) -> Callable[[Execution, Bind, Table], Iterator[Table]]:
+    """The engine's join, with chunks of so many rows at most."""
+    bind = Execution._bind
+
+    def chunked(execution: Execution, step: Bind, table: Table) -> Iterator[Table]:
+        for out in bind(execution, step, table):
+            for start in range(0, len(out), size):
+                yield Table(out.columns, np.ascontiguousarray(out.data[:, start : start + size]))
+
+    return chunked
+
+
+def _check_strategy(case: Case, rng: Random, cut: Sequence[int], restarts: Collection[int] = ()) -> int:
     """Any strategy, or one for each part, with views that are extended and purged in small steps."""
     names = sorted(strategies())
-    strategy: str | dict[str, str] = rng.choice(names)
+    # Half of them by those that keep most of what may not hold any more.
+    strategy: str | dict[str, str] = rng.choice(["passive", "semantic"] if chance(rng, 50) else names)
     if chance(rng, 30):
-        strategy = {own[0]: rng.choice(names) for own in nested_parts(case.query.pattern) if own and chance(rng, 70)}
-    cut = draw_cut(rng, len(case.events))
+        strategy = {own[0]: rng.choice(names) for own in nested_parts(case.query.pattern) if chance(rng, 70)}
     stride, many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
     with (
         patch.object(sliding, "STRIDE", stride),
@@ -138,11 +176,22 @@ def _check_views(case: Case, rng: Random) -> int:
         try:
             if case.query.limit is None and chance(rng, 40):
                 _check_count(case, cut, strategy)
-            return len(check(*case, cut, strategy=strategy))
+            return len(check(*case, cut, strategy=strategy, restarts=restarts))
         except OptionError as error:
             if error.code != "EC418":
                 raise
-        return len(check(*case, cut))
+        return len(check(*case, cut, restarts=restarts))
+
+
+def _draw_zoned(rng: Random) -> Case:
+    return with_zones(rng, draw_tangled_case(rng) if chance(rng, 20) else _draw_any(rng))
+
+
+def _check_zoned(case: Case, rng: Random) -> int:
+    with warnings.catch_warnings():
+        # A moment with a zone against a column without one, or such columns against each other.
+        warnings.simplefilter("ignore", EventCubeWarning)
+        return _check_exact(case, rng)
 
 
 def _check_exact(case: Case, rng: Random) -> int:
@@ -156,7 +205,11 @@ MODES: Mapping[str, Mode] = {
     "rows": Mode(_draw_rows, _check_rows),
     "restored": Mode(_draw_any, _check_restored),
     "together": Mode(draw_case, _check_together),
+    "separate": Mode(_draw_rows, check_separate),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
+    "purged": Mode(draw_purged_case, _check_purged),
     "exact": Mode(draw_exact_case, _check_exact),
+    "zones": Mode(_draw_zoned, _check_zoned),
+    "advice": Mode(draw_pointed_case, check_advice),
 }

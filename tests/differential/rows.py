@@ -17,13 +17,28 @@ from tests.oracle.generate import Options
 from tests.oracle.results import Row, evaluate_rows
 from tests.oracle.text import query_to_text
 
+# How many of them a second has.
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
 
 def check_rows(
     query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), restarts: Collection[int] = ()
 ) -> int:
     """Compare the multisets of rows; gives how many there are, or raises DisagreementError."""
-    expected = evaluate_rows(query, events, typed=options.typed, concepts=options.concepts)
     batches = list(engine_batches(query, events, options, cut, restarts))
+    return compare_rows(query, events, options, batches, cut, restarts)
+
+
+def compare_rows(
+    query: Query,
+    events: list[Event],
+    options: Options,
+    batches: Sequence[pa.RecordBatch],
+    cut: Sequence[int] = (),
+    restarts: Collection[int] = (),
+) -> int:
+    """Compare the rows of the engine's batches with the oracle's; see `check_rows`."""
+    expected = evaluate_rows(query, events, typed=options.typed, concepts=options.concepts)
     schemas = {b.schema for b in batches}
     assert len(schemas) <= 1, "all batches of a result have the same columns"
     types = [f.type for f in batches[0].schema] if batches else []
@@ -44,6 +59,8 @@ def shown(column: pa.Array) -> list[Any]:
     if pa.types.is_struct(column.type):
         return [None if v is None else v for v in pc.struct_field(column, "id").to_pylist()]
     numbers = column.cast(pa.int64()) if pa.types.is_temporal(column.type) else column
+    if pa.types.is_timestamp(column.type):
+        return [None if n is None else n * 10**6 // UNITS[column.type.unit] for n in numbers.to_pylist()]
     return [_rounded(v, column.type) for v in numbers.to_pylist()]
 
 

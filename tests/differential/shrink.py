@@ -8,6 +8,7 @@ from dataclasses import replace
 from eventcube.language.syntax import AllOf, And, AnyOf, Component, Not, NotQual, Or, Part, Pattern, Qual, Query, Seq
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Case
+from tests.oracle.patterns import reachable
 from tests.oracle.qualify import variables
 from tests.oracle.text import query_to_text
 
@@ -34,6 +35,10 @@ def _smaller_queries(query: Query) -> Iterator[Query]:
         yield replace(query, limit=None)
     if query.returns:
         yield replace(query, returns=())
+    if query.partition_by:
+        yield replace(query, partition_by=())
+    for having in _fewer(query.having):
+        yield replace(query, having=having)
     for name in ("agg", "group_by", "returns"):
         items = getattr(query, name)
         for i in range(len(items) if name == "group_by" or len(items) > 1 else 0):
@@ -42,7 +47,7 @@ def _smaller_queries(query: Query) -> Iterator[Query]:
         yield replace(query, where=where)
     for pattern in _smaller_patterns(query.pattern):
         names = set(positive_variables(pattern))
-        yield replace(query, pattern=_resolved(pattern, names), where=_known(query.where, names))
+        yield replace(query, pattern=_resolved(pattern, names), where=_known(query.where, reachable(pattern)))
     if query.within is not None:
         yield replace(query, within=None)
 
@@ -106,10 +111,11 @@ def _resolved(pattern: Pattern, visible: set[str]) -> Pattern:
     for part in pattern.parts:
         if isinstance(part, Not):
             inner = visible | set(positive_variables(part.pattern))
-            parts.append(Not(_resolved(part.pattern, inner), _known(part.quals, inner)))
+            beside = visible | reachable(part.pattern)
+            parts.append(Not(_resolved(part.pattern, inner), _known(part.quals, beside)))
         else:
             parts.append(_resolved(part, visible))
-    return _rebuilt(pattern, parts, _known(pattern.quals, visible))
+    return _rebuilt(pattern, parts, _known(pattern.quals, visible | reachable(pattern)))
 
 
 def _known(quals: tuple[Qual, ...], names: set[str]) -> tuple[Qual, ...]:

@@ -26,6 +26,12 @@ def test_the_index_lists_every_page() -> None:
     assert pages <= set(re.findall(r"\]\(([^)]+)\)", index))
 
 
+def test_the_readme_links_every_page() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    pages = {f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")} - {"docs/README.md"}
+    assert pages <= set(re.findall(r"\]\(([^)]+)\)", readme))
+
+
 def test_the_modules_that_architecture_names_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))

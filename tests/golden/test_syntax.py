@@ -33,7 +33,8 @@ def test_every_code_of_the_parser_has_a_golden_message() -> None:
     folder = Path(eventcube.language.__file__).parent
     used = {code for file in folder.glob("*.py") for code in re.findall(r'"(EC1\d\d)"', file.read_text("utf-8"))}
     shown = {code for case in ERRORS for code in re.findall(r"error\[(EC\d+)\]", case.expected)}
-    assert shown == used
+    # A query of so many words would fill the page (EC129); tests/unit/language/test_size.py has it.
+    assert shown == used - {"EC129"}
 
 
 @pytest.mark.parametrize("case", PAPERS, ids=_title)

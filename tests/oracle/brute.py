@@ -10,11 +10,12 @@ M(E, l, r) in the meaning of a query is `_arrangements` of E inside the interval
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from eventcube.language.syntax import (
     And,
+    Attribute,
     Component,
     CountWindow,
     Not,
@@ -27,7 +28,7 @@ from eventcube.language.syntax import (
     TimeWindow,
 )
 from tests.oracle.event import Event, Ranked, rank
-from tests.oracle.qualify import satisfied
+from tests.oracle.qualify import conjuncts, satisfied, value_of, variables
 
 __all__ = ["Event", "Match", "evaluate", "positive_variables"]
 
@@ -57,16 +58,23 @@ def evaluate(
     `typed=False`: there is no type column, and every event can be every component. `concepts` gives the parent of a
     type. Events of a typed stream that have no type are set aside. A match lies among the events of one `key`.
     """
-    stream = rank(e for e in events if e.type is not None or not typed)
+    stream = rank(partitioned(query, e) for e in events if e.type is not None or not typed)
     types = _Types(typed, concepts or {})
     found = [
         arrangement
         for key in {e.event.key for e in stream}
         for arrangement in _matches(query, [e for e in stream if e.event.key == key], types)
     ]
-    variables = positive_variables(query.pattern)
-    found.sort(key=lambda a: (_last(a), _first(a), [(a[v].ord, a[v].id) if v in a else (-1, -1) for v in variables]))
-    return [_to_match(a, variables) for a in found[: query.limit]]
+    names = positive_variables(query.pattern)
+    found.sort(key=lambda a: (_last(a), _first(a), [(a[v].ord, a[v].id) if v in a else (-1, -1) for v in names]))
+    return [_to_match(a, names) for a in found[: query.limit]]
+
+
+def partitioned(query: Query, event: Event) -> Event:
+    """The event with the key that PARTITION BY gives it, its own if the query has none."""
+    if not query.partition_by:
+        return event
+    return replace(event, key=tuple(value_of(Attribute("e", c.name), {"e": event}) for c in query.partition_by))
 
 
 def positive_variables(part: Part) -> list[str]:
@@ -81,9 +89,21 @@ def positive_variables(part: Part) -> list[str]:
     assert_never(part)
 
 
-def _to_match(found: Arrangement, variables: Sequence[str]) -> Match:
+def all_variables(part: Part) -> set[str]:
+    """The variables of all components, negated or not."""
+    match part:
+        case Component():
+            return {part.name}
+        case Not(pattern=pattern):
+            return all_variables(pattern)
+        case Seq(parts=parts) | And(parts=parts) | Or(parts=parts):
+            return set[str]().union(*map(all_variables, parts))
+    assert_never(part)
+
+
+def _to_match(found: Arrangement, names: Sequence[str]) -> Match:
     times = [e.event.ts for e in found.values()]
-    return Match({v: found[v].id if v in found else None for v in variables}, min(times), max(times))
+    return Match({v: found[v].id if v in found else None for v in names}, min(times), max(times))
 
 
 def _first(arrangement: Arrangement) -> int:
@@ -106,7 +126,7 @@ class _Types:
 
     def take(self, component: Component, event: Ranked) -> bool:
         """Whether the event's type is the component's or descends from it."""
-        if not self.typed:
+        if not self.typed or component.type is None:
             return True
         own = event.event.type
         while own is not None and own != component.type:
@@ -173,9 +193,9 @@ def _matches(query: Query, stream: Sequence[Ranked], types: _Types) -> Iterator[
     """The matches among the events of one partition."""
     for found in _arrangements(query.pattern, stream, types):
         window = _window(query.within, found, stream)
-        if window is None or not _holds(query.where, found):
+        if window is None:
             continue
-        if _stands(query.pattern, found, _Interval(None, None, window), found, types):
+        if _stands(query.pattern, query.where, found, _Interval(None, None, window), found, types):
             yield found
 
 
@@ -197,25 +217,49 @@ def _window(
     assert_never(within)
 
 
-def _stands(pattern: Pattern, found: Arrangement, interval: _Interval, around: Arrangement, types: _Types) -> bool:
+def _stands(
+    pattern: Pattern,
+    given: Sequence[Qual],
+    found: Arrangement,
+    interval: _Interval,
+    around: Arrangement,
+    types: _Types,
+) -> bool:
     """Whether an arrangement of the pattern is a match of it in the interval.
 
-    `around` has all that is bound in and around the pattern, which is what its quals may speak of.
+    `given` are quals that belong to the pattern without being in its list. `around` has all that is bound in and around
+    the pattern, which is what its quals may speak of, except those that belong to a negated part.
     """
     match pattern:
         case Component():
-            return True
+            return _holds(given, around)
         case Or(parts=parts):
             taken = next(p for p in parts if _of(p, found))
-            return _stands(taken, found, interval, around, types) and _holds(pattern.quals, around)
-        case Seq():
-            return _holds(pattern.quals, around) and _seq_stands(pattern, found, interval, around, types)
-        case And():
-            return _holds(pattern.quals, around) and _and_stands(pattern, found, interval, around, types)
+            held = _holds([*pattern.quals, *given], around)
+            return held and _stands(taken, (), found, interval, around, types)
+        case Seq() | And():
+            quals = list(conjuncts([*pattern.quals, *given]))
+            of_negated = [q for p in pattern.parts if isinstance(p, Not) for q in _about(p, quals)]
+            if not _holds([q for q in quals if q not in of_negated], around):
+                return False
+            parts_stand = _seq_stands if isinstance(pattern, Seq) else _and_stands
+            return parts_stand(pattern, of_negated, found, interval, around, types)
     assert_never(pattern)
 
 
-def _seq_stands(seq: Seq, found: Arrangement, interval: _Interval, around: Arrangement, types: _Types) -> bool:
+def _about(part: Not, quals: Iterable[Qual]) -> list[Qual]:
+    """The quals that belong to a negated part of their operator: those that speak of something in it."""
+    return [q for q in quals if variables(q) & all_variables(part)]
+
+
+def _seq_stands(
+    seq: Seq | And,
+    of_negated: Sequence[Qual],
+    found: Arrangement,
+    interval: _Interval,
+    around: Arrangement,
+    types: _Types,
+) -> bool:
     bound = [_of(part, found) for part in seq.parts]
     for i, part in enumerate(seq.parts):
         # Bounds are set by the nearest positive neighbours, else by the interval of the whole.
@@ -223,30 +267,39 @@ def _seq_stands(seq: Seq, found: Arrangement, interval: _Interval, around: Arran
         before = next((_first(b) for b in bound[i + 1 :] if b), None)
         inside = interval.between(after, before)
         if isinstance(part, Not):
-            if any(True for _ in _negated_matches(part, inside, around, types)):
+            if any(True for _ in _negated_matches(part, _about(part, of_negated), inside, around, types)):
                 return False
-        elif not _stands(part, bound[i], inside, around, types):
+        elif not _stands(part, (), bound[i], inside, around, types):
             return False
     return True
 
 
-def _and_stands(conjunction: And, found: Arrangement, interval: _Interval, around: Arrangement, types: _Types) -> bool:
+def _and_stands(
+    conjunction: Seq | And,
+    of_negated: Sequence[Qual],
+    found: Arrangement,
+    interval: _Interval,
+    around: Arrangement,
+    types: _Types,
+) -> bool:
     span = interval.between(_first(found), _last(found))
     taken = set(found.values())
     for part in conjunction.parts:
         if isinstance(part, Not):
-            if any(taken.isdisjoint(n.values()) for n in _negated_matches(part, span, around, types)):
+            negated = _negated_matches(part, _about(part, of_negated), span, around, types)
+            if any(taken.isdisjoint(n.values()) for n in negated):
                 return False
-        elif not _stands(part, _of(part, found), interval, around, types):
+        elif not _stands(part, (), _of(part, found), interval, around, types):
             return False
     return True
 
 
-def _negated_matches(part: Not, interval: _Interval, around: Arrangement, types: _Types) -> Iterator[Arrangement]:
-    """The matches of a negated pattern in the interval, with the quals given beside it."""
+def _negated_matches(
+    part: Not, of_part: Sequence[Qual], interval: _Interval, around: Arrangement, types: _Types
+) -> Iterator[Arrangement]:
+    """The matches of a negated pattern in the interval, with the quals given in it and those beside it that are its."""
     for found in _arrangements(part.pattern, interval.events(), types):
-        with_found = {**around, **found}
-        if _holds(part.quals, with_found) and _stands(part.pattern, found, interval, with_found, types):
+        if _stands(part.pattern, (*part.quals, *of_part), found, interval, {**around, **found}, types):
             yield found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +13,16 @@ class Nanoseconds(int):
     """A time in nanoseconds; conditions see it in microseconds, rounded down."""
 
 
+class Seconds(int):
+    """A time in seconds; conditions see it in microseconds, and as null if it is too far away for those."""
+
+
 @dataclass(frozen=True)
 class Event:
     """One event; `id` is its place in the order of arrival, `ts` its time in microseconds.
 
     `order` holds the values of the order column(s), or None if there is none; `key` the partition's key, or None.
+    `zones` has the columns of times, each with its zone or None; times with a zone are counted in UTC.
     """
 
     id: int
@@ -25,6 +31,7 @@ class Event:
     order: tuple[Any, ...] | None = None
     key: Hashable = None
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    zones: Mapping[str, str | None] = field(default_factory=lambda: {"ts": None, "t": "America/New_York"})
 
     def __hash__(self) -> int:
         return self.id
@@ -32,7 +39,12 @@ class Event:
     @property
     def moment(self) -> tuple[Any, ...]:
         """What events are ordered by; equal moments come neither before nor after one another."""
-        return (self.ts, *(self.order or ()))
+        return (self.ts, *map(_order_key, self.order or ()))
+
+
+def _order_key(value: Any) -> tuple[Any, ...]:
+    """Null and NaN come first, and are equal."""
+    return (0,) if value is None or (isinstance(value, float) and math.isnan(value)) else (1, value)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from eventcube.language.syntax import Component, CountWindow, Not, Pattern, Query, TimeWindow
+from eventcube.language.syntax import Column, Component, CountWindow, Not, Pattern, Query, TimeWindow
 from tests.oracle.brute import Event, positive_variables
 from tests.oracle.event import Nanoseconds
-from tests.oracle.patterns import CONCEPTS, LEAVES, PatternMaker, random_quals, with_correlation, with_quals
-from tests.oracle.quals import TEXTS, TICK, chance
+from tests.oracle.patterns import (
+    CONCEPTS,
+    LEAVES,
+    PatternMaker,
+    quals_beside,
+    random_quals,
+    with_correlation,
+    with_quals,
+)
+from tests.oracle.quals import MOMENTS, TEXTS, TICK, chance
 from tests.oracle.text import query_to_text
 
 
@@ -62,7 +70,7 @@ def draw_options(rng: Random) -> Options:
     return Options(
         typed=typed,
         ordered=chance(rng, 35),
-        partitioned=chance(rng, 20),
+        partitioned=chance(rng, 55),
         in_order=not chance(rng, 20),
         concepts=CONCEPTS if typed and chance(rng, 25) else {},
     )
@@ -77,11 +85,20 @@ def draw_query(rng: Random, options: Options) -> Query:
     names = [c.name for c in components(pattern)]
     query = Query(
         pattern,
-        where=random_quals(rng, names, (), [0, 0, 0, 1, 1, 2]),
+        where=(*random_quals(rng, names, (), [0, 0, 0, 1, 1, 2]), *quals_beside(rng, pattern, names, 15)),
+        partition_by=_partition(rng, options),
         within=_window(rng),
         limit=rng.randint(1, 4) if chance(rng, 5) else None,
     )
     return replace(query, text=query_to_text(query))
+
+
+def _partition(rng: Random, options: Options) -> tuple[Column, ...]:
+    """PARTITION BY now and then; where the options name a column, only that."""
+    if not chance(rng, 12):
+        return ()
+    columns = ["k"] if options.partitioned else rng.choice([["k"], ["k"], ["s"], ["y"], ["k", "b"], ["b"]])
+    return tuple(map(Column, columns))
 
 
 def draw_tangled_case(rng: Random) -> Case:
@@ -117,7 +134,7 @@ def components(pattern: Pattern) -> Iterator[Component]:
 
 def draw_stream(rng: Random, options: Options, query: Query | None = None) -> list[Event]:
     """Up to 14 events, rarely none; for a query, of the types it asks for and often in the order it asks for them."""
-    wanted = [c.type for c in components(query.pattern)] if query else list(LEAVES)
+    wanted = [c.type or rng.choice(LEAVES) for c in components(query.pattern)] if query else list(LEAVES)
     count = rng.choice([0, 3, 5, 6, 7, 8, 8, 9, 10, 10, 11, 12, 13, 14])
     if not options.typed:
         count = min(count, 9)
@@ -128,25 +145,38 @@ def draw_stream(rng: Random, options: Options, query: Query | None = None) -> li
         for place, type_ in zip(places, wanted, strict=False):
             types[place] = _specific(rng, options, type_)
     step = rng.choice([[1], [1], [0, 1], [0, 1, 1, 2], [0, 0, 1], [1, 2, 3]])
-    clock, rows = 0, []
+    keys, orders = rng.choice(KEYS), rng.choice(ORDERS)
+    # Now and then before 1970, or across it.
+    clock = -rng.choice([5, 5000]) if chance(rng, 20) else 0
+    events = []
     for type_ in types:
         clock += rng.choice(step)
-        rows.append((type_, clock * TICK, rng.randint(0, 3), _attributes(rng)))
+        events.append(draw_event(rng, options, type_, clock * TICK, keys, orders))
+    return arrived(rng, options, events)
+
+
+def draw_event(
+    rng: Random, options: Options, type_: str, ts: int, keys: Sequence[int | None], orders: Sequence[Any]
+) -> Event:
+    """An event without a number yet."""
+    order, attrs = rng.choice(orders), _attributes(rng, keys)
+    return Event(
+        id=-1,
+        type=type_ if options.typed else None,
+        ts=ts,
+        order=(order,) if options.ordered else None,
+        key=attrs["k"] if options.partitioned else None,
+        attrs=attrs,
+    )
+
+
+def arrived(rng: Random, options: Options, events: list[Event]) -> list[Event]:
+    """The events in the order in which they arrive, which numbers them."""
     if options.in_order:
-        rows.sort(key=lambda row: (row[1], row[2] if options.ordered else 0))
+        events.sort(key=lambda event: event.moment)
     else:
-        rng.shuffle(rows)
-    return [
-        Event(
-            id=i,
-            type=type_ if options.typed else None,
-            ts=ts,
-            order=(order,) if options.ordered else None,
-            key=attrs["k"] if options.partitioned else None,
-            attrs=attrs,
-        )
-        for i, (type_, ts, order, attrs) in enumerate(rows)
-    ]
+        rng.shuffle(events)
+    return [replace(event, id=i) for i, event in enumerate(events)]
 
 
 def _event_type(rng: Random, options: Options, wanted: Sequence[str]) -> str:
@@ -159,23 +189,41 @@ def _specific(rng: Random, options: Options, type_: str) -> str:
     return _specific(rng, options, rng.choice(children)) if children and chance(rng, 85) else type_
 
 
-def _attributes(rng: Random) -> dict[str, Any]:
+# What an order column holds: whole numbers, or floats with all that is odd about them.
+_INFINITY = float("inf")
+ORDERS: Sequence[Sequence[Any]] = (
+    [0, 1, 2, 3],
+    [0, 1, 2, None],
+    [None, float("nan"), -_INFINITY, -_INFINITY, -1.5, -0.0, 0.0, _INFINITY],
+)
+KEYS: Sequence[Sequence[int | None]] = ([1], [1, 1, 1, 1, 2, 2, 2, None], [1, 1, 1, 2], [1, 2, 3], [1, 1, 2, 3, None])
+
+
+def _attributes(rng: Random, keys: Sequence[int | None]) -> dict[str, Any]:
     return {
         "x": rng.choice([0, 1, 1, 2, 2, 3, -1, -2, None]),
-        "y": rng.choice([0.0, 0.5, 1.0, 1.0, 2.0, 2.0, 3.0, -0.0, float("nan"), None]),
+        "y": rng.choice([0.0, 0.5, 1.0, 1.0, 2.0, 2.0, 3.0, -0.0, -1.5, float("nan"), None]),
         "s": rng.choice([*TEXTS, "a", "b", None]),
         "b": rng.choice([True, True, False, None]),
-        "k": rng.choice([1, 1, 1, 1, 2, 2, 2, None]),
+        "k": rng.choice(keys),
+        "t": rng.choice([*MOMENTS, None]),
     }
 
 
 # The columns of a table of events; those of the second row are there only if some event has them.
-COLUMNS = {"x": pa.int64(), "y": pa.float64(), "s": pa.string(), "b": pa.bool_(), "k": pa.int64()}
+COLUMNS = {
+    "x": pa.int64(),
+    "y": pa.float64(),
+    "s": pa.string(),
+    "b": pa.bool_(),
+    "k": pa.int64(),
+}
 LONG_COLUMNS = {
     "d": pa.decimal128(38, 4),
     "u": pa.uint64(),
     "w": pa.int64(),
     "n": pa.timestamp("ns"),
+    "f": pa.timestamp("s"),
     "g": pa.dictionary(pa.int8(), pa.string()),
 }
 
@@ -183,20 +231,24 @@ LONG_COLUMNS = {
 def to_arrow(events: Sequence[Event]) -> pa.Table:
     """The events as a table, in the order of arrival; a column that nothing is said of is null."""
     rows = sorted(events, key=lambda e: e.id)
+    zones = rows[0].zones if rows else {"ts": None, "t": "America/New_York"}
     columns = {
         "id": pa.array([e.id for e in rows], pa.int64()),
         "type": pa.array([e.type for e in rows], pa.string()),
-        "ts": pa.array([e.ts for e in rows], pa.timestamp("us")),
-        "o": _array([e.order[0] if e.order else None for e in rows], pa.int64()),
+        "ts": pa.array([e.ts for e in rows], pa.timestamp("us", zones["ts"])),
+        "o": _array([e.order[0] if e.order else None for e in rows], pa.int64(), floats=True),
     }
     long = {n: t for n, t in LONG_COLUMNS.items() if any(n in e.attrs for e in rows)}
-    for name, type_ in {**COLUMNS, **long}.items():
+    times = {n: pa.timestamp("us", zone) for n, zone in zones.items() if n != "ts"}
+    for name, type_ in {**COLUMNS, **long, **times}.items():
         columns[name] = _array([e.attrs.get(name) for e in rows], type_)
     return pa.table(columns)
 
 
-def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+def _array(values: Sequence[Any], type_: pa.DataType, *, floats: bool = False) -> pa.Array:
     """The values, in another type than the column mostly has if they need one."""
+    if floats and any(isinstance(v, float) for v in values):
+        return pa.array(values, pa.float64())
     if pa.types.is_integer(type_) and any(isinstance(v, Decimal) for v in values):
         return pa.array([None if v is None else int(v) for v in values], pa.uint64())
     if any(isinstance(v, Nanoseconds) for v in values):

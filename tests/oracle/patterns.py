@@ -27,7 +27,7 @@ class PatternMaker:
     def pattern(self, depth: int) -> Pattern:
         """A pattern of at most this nesting; depth 0 is one component."""
         if depth == 0 or self.components < 2:
-            return self._component()
+            return self.component()
         match self.rng.choice(["seq", "seq", "seq", "and", "and", "or"]):
             case "seq":
                 return Seq(self._parts(depth))
@@ -38,22 +38,22 @@ class PatternMaker:
 
     def tangled(self) -> Pattern:
         """Alternatives beside parts that hold a negation: what one speaks of, another may not have taken."""
-        units = [self._alternatives(), self._guarded(), *([self._component()] if chance(self.rng, 40) else [])]
+        units = [self._alternatives(), self._guarded(), *([self.component()] if chance(self.rng, 40) else [])]
         self.rng.shuffle(units)
         return (Seq if chance(self.rng, 50) else And)(tuple(units))
 
     def _alternatives(self) -> Pattern:
-        options: list[Pattern] = [self._component(), self._component()]
+        options: list[Pattern] = [self.component(), self.component()]
         if chance(self.rng, 40):
-            negated = Not(self._component())
+            negated = Not(self.component())
             options[1] = Seq((options[1], negated) if chance(self.rng, 50) else (negated, options[1]))
         return Or(tuple(options))
 
     def _guarded(self) -> Pattern:
-        first, negated = self._component(), Not(self._component())
+        first, negated = self.component(), Not(self.component())
         if chance(self.rng, 30):
-            negated = Not(Seq((negated.pattern, self._component())))
-        parts: list[Part] = [first, negated, *([self._component()] if chance(self.rng, 60) else [])]
+            negated = Not(Seq((negated.pattern, self.component())))
+        parts: list[Part] = [first, negated, *([self.component()] if chance(self.rng, 60) else [])]
         return (Seq if chance(self.rng, 50) else And)(tuple(parts))
 
     def _parts(self, depth: int) -> tuple[Part, ...]:
@@ -64,7 +64,7 @@ class PatternMaker:
             negated[self.rng.randrange(count)] = False
         parts = [self._part(depth, no) for no in negated if self.components > 0]
         if all(isinstance(p, Not) for p in parts):
-            parts.append(self._component())
+            parts.append(self.component())
         return tuple(parts)
 
     def _part(self, depth: int, negated: bool) -> Part:
@@ -74,12 +74,15 @@ class PatternMaker:
     def _child(self, depth: int) -> Pattern:
         if depth > 1 and self.components > 2 and chance(self.rng, 12):
             # A negation at the border of a nested part, whose interval is set from outside.
-            positive, negated = self._component(), Not(self._component())
+            positive, negated = self.component(), Not(self.component())
             return Seq((positive, negated) if chance(self.rng, 50) else (negated, positive))
         return self.pattern(depth - 1 if chance(self.rng, 40) else 0)
 
-    def _component(self) -> Component:
+    def component(self) -> Component:
+        """One component, with a name of its own."""
         self.components -= 1
+        if chance(self.rng, 6):
+            return self._any()
         type_ = self.rng.choice(self.types)
         if type_ not in self.names and chance(self.rng, 10):
             self.names.add(type_)
@@ -88,6 +91,12 @@ class PatternMaker:
         self.names.add(name)
         return Component(type_, name)
 
+    def _any(self) -> Component:
+        """An event of any type."""
+        name = "ANY" if "ANY" not in self.names and chance(self.rng, 10) else f"any{len(self.names) + 1}"
+        self.names.add(name)
+        return Component(None, None if name == "ANY" else name)
+
 
 def with_quals(rng: Random, pattern: Pattern, outer: Sequence[str] = ()) -> Pattern:
     """The pattern with quals strewn in; `outer` are the positive variables of what encloses it."""
@@ -95,7 +104,7 @@ def with_quals(rng: Random, pattern: Pattern, outer: Sequence[str] = ()) -> Patt
         return pattern
     own = positive_variables(pattern)
     parts = tuple(_part_with_quals(rng, part, own, outer) for part in pattern.parts)
-    quals = random_quals(rng, own, outer, [0, 0, 0, 0, 1, 1, 2])
+    quals = (*random_quals(rng, own, outer, [0, 0, 0, 0, 1, 1, 2]), *quals_beside(rng, pattern, [*own, *outer], 12))
     match pattern:
         case Seq():
             return Seq(parts, quals)
@@ -109,10 +118,37 @@ def with_quals(rng: Random, pattern: Pattern, outer: Sequence[str] = ()) -> Patt
 def _part_with_quals(rng: Random, part: Part, own: Sequence[str], outer: Sequence[str]) -> Part:
     if isinstance(part, Not):
         visible = [*own, *outer]
-        quals = random_quals(rng, positive_variables(part.pattern), visible, [0, 0, 1, 1, 2])
+        inner = positive_variables(part.pattern)
+        beside = quals_beside(rng, part.pattern, [*visible, *inner], 8)
+        quals = (*random_quals(rng, inner, visible, [0, 0, 1, 1, 2]), *beside)
         return replace(part, pattern=with_quals(rng, part.pattern, visible), quals=quals)
     within = set(positive_variables(part))
     return with_quals(rng, part, [*(v for v in own if v not in within), *outer])
+
+
+def quals_beside(rng: Random, pattern: Pattern, visible: Sequence[str], percent: int) -> tuple[Qual, ...]:
+    """Quals about negated parts of an operator, to stand beside them; each part gets some in so many of 100 cases."""
+    quals: list[Qual] = []
+    for part in directly_negated(pattern):
+        if chance(rng, percent):
+            quals += random_quals(rng, _inside(rng, part), visible, [1, 1, 2])
+    return tuple(quals)
+
+
+def _inside(rng: Random, part: Not) -> list[str]:
+    """Variables of a negated part, and now and then of one that is negated directly in it."""
+    names, deeper = positive_variables(part.pattern), directly_negated(part.pattern)
+    return [*names, *_inside(rng, rng.choice(deeper))] if deeper and chance(rng, 50) else names
+
+
+def directly_negated(pattern: Pattern) -> list[Not]:
+    """The negated parts in an operator's own list."""
+    return [] if isinstance(pattern, Component) else [p for p in pattern.parts if isinstance(p, Not)]
+
+
+def reachable(pattern: Pattern) -> set[str]:
+    """The variables that a qual of the pattern's list or beside it may use: positive ones, and directly negated."""
+    return set(positive_variables(pattern)).union(*(reachable(p.pattern) for p in directly_negated(pattern)))
 
 
 def with_correlation(rng: Random, part: Part, visible: Sequence[str]) -> Part:

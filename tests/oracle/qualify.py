@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, assert_never
 
@@ -13,10 +13,12 @@ from eventcube.language.syntax import (
     Arithmetic,
     Attribute,
     Between,
+    Call,
     Comparison,
     Duration,
     In,
     IsNull,
+    Like,
     Literal,
     Minus,
     NotQual,
@@ -25,7 +27,9 @@ from eventcube.language.syntax import (
     Truth,
     Value,
 )
-from tests.oracle.event import Event, Nanoseconds
+from tests.oracle.event import Event, Nanoseconds, Seconds
+from tests.oracle.functions import called, fits, zone_of
+from tests.oracle.zones import beside
 
 Bound = Mapping[str, Event]
 
@@ -56,8 +60,10 @@ def variables(node: Qual | Value) -> set[str]:
             return set()
         case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
             return variables(left) | variables(right)
-        case Minus(value=value) | IsNull(value=value) | Truth(value=value):
+        case Minus(value=value) | IsNull(value=value) | Truth(value=value) | Like(value=value):
             return variables(value)
+        case Call(arguments=arguments):
+            return set[str]().union(*map(variables, arguments))
         case In(value=value, options=options):
             return variables(value).union(*map(variables, options))
         case Between(value=value, low=low, high=high):
@@ -66,22 +72,26 @@ def variables(node: Qual | Value) -> set[str]:
             return set[str]().union(*map(variables, quals))
         case NotQual(qual=qual):
             return variables(qual)
-    assert_never(node)
+        case _:
+            raise TypeError(f"no value of events: {node!r}")
 
 
 def truth(qual: Qual, bound: Bound) -> bool | None:
     """True, False, or None where a null, a NaN or a missing attribute leaves it unknown."""
     match qual:
         case Comparison(op=op, left=left, right=right):
-            return _compare(op, value_of(left, bound), value_of(right, bound))
+            return _compare(op, *_values([left, right], bound))
         case In(value=value, options=options):
-            wanted = value_of(value, bound)
-            return _any([_compare("=", wanted, value_of(option, bound)) for option in options])
+            wanted, *given = _values([value, *options], bound)
+            return _any([_compare("=", wanted, option) for option in given])
         case Between(value=value, low=low, high=high):
-            middle = value_of(value, bound)
-            return _all([_compare("<=", value_of(low, bound), middle), _compare("<=", middle, value_of(high, bound))])
+            middle, least, most = _values([value, low, high], bound)
+            return _all([_compare("<=", least, middle), _compare("<=", middle, most)])
+        case Like(value=value, pattern=pattern, escape=escape):
+            text = value_of(value, bound)
+            return None if text is None else fits(text, pattern, escape)
         case IsNull(value=value):
-            return value_of(value, bound) is None
+            return _values([value], bound)[0] is None
         case Truth(value=value):
             held = value_of(value, bound)
             if held is not None and not isinstance(held, bool):
@@ -99,9 +109,23 @@ def truth(qual: Qual, bound: Bound) -> bool | None:
 
 def value_of(value: Value, bound: Bound) -> Any:
     """The value, None standing for null, NaN and missing attributes alike."""
+    return _values([value], bound)[0]
+
+
+def _values(values: Sequence[Value], bound: Bound) -> list[Any]:
+    """The values, their moments read in the zones of the times beside them."""
+    return [_value_of(value, bound) for value in beside(values, bound)]
+
+
+def _value_of(value: Value, bound: Bound) -> Any:
     match value:
+        case Attribute(var=var) if var not in bound:
+            # Of an alternative that was not taken.
+            return None
         case Attribute(var=var, name="ts"):
             return bound[var].ts
+        case Attribute(var=var, name="type"):
+            return bound[var].type
         case Attribute(var=var, name=name):
             return _known(bound[var].attrs.get(name))
         case Literal(value=constant):
@@ -109,25 +133,31 @@ def value_of(value: Value, bound: Bound) -> Any:
         case Duration(microseconds=us) | Timestamp(microseconds=us):
             return us
         case Minus(value=inner):
-            negated = value_of(inner, bound)
-            return None if negated is None else _known(-_plain(negated))
+            negated = _value_of(inner, bound)
+            return None if negated is None else _known(-computed(negated))
         case Arithmetic(op=op, left=left, right=right):
-            a, b = value_of(left, bound), value_of(right, bound)
-            return None if a is None or b is None else _known(_calculate(op, _plain(a), _plain(b)))
-    assert_never(value)
+            a, b = _value_of(left, bound), _value_of(right, bound)
+            return None if a is None or b is None else _known(_calculate(op, computed(a), computed(b)))
+        case Call(function=function, arguments=arguments):
+            zone = zone_of(arguments[0], next(iter(bound.values())).zones) if bound else None
+            return _known(called(function, [computed(_value_of(a, bound)) for a in arguments], zone))
+        case _:
+            raise TypeError(f"no value of events: {value!r}")
 
 
 def _known(value: Any) -> Any:
-    """None for NaN and for whole numbers that 64 bits do not hold; a time in nanoseconds is one in microseconds."""
+    """None for NaN and for whole numbers that 64 bits do not hold; a time is microseconds."""
     if isinstance(value, Nanoseconds):
         return value // 1000
+    if isinstance(value, Seconds):
+        return value * 1_000_000 if abs(value) < 2**62 // 1_000_000 else None
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else None
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _plain(value: Any) -> Any:
-    """What arithmetic makes of a value: decimals become floats."""
+def computed(value: Any) -> Any:
+    """What arithmetic and sums make of a value: decimals become floats."""
     return float(value) if isinstance(value, Decimal) else value
 
 

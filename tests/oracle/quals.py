@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from random import Random
 
 from eventcube.language.syntax import (
@@ -11,10 +12,12 @@ from eventcube.language.syntax import (
     Arithmetic,
     Attribute,
     Between,
+    Call,
     Comparison,
     Duration,
     In,
     IsNull,
+    Like,
     Literal,
     Minus,
     NotQual,
@@ -24,7 +27,18 @@ from eventcube.language.syntax import (
     Value,
 )
 
-TEXTS = ("a", "b", "é", "it's")
+TEXTS = ("a", "b", "é", "it's", "B", "É", "a%")
+PATTERNS = ("a%", "_", "%b", "%", "", "a\\%", "%'s", "_%_", "B")
+# Around the changes of the clocks in New York, and the ends of a day, a month and a year there.
+MOMENTS = tuple(
+    int(datetime.fromisoformat(text).timestamp()) * 1_000_000 + extra
+    for text in (
+        *("2024-03-10T06:59:59+00:00", "2024-03-10T07:00:00+00:00", "2024-11-03T05:30:00+00:00"),
+        *("2024-11-03T06:30:00+00:00", "2024-01-01T04:59:59+00:00", "2024-01-01T05:00:00+00:00"),
+        *("2024-02-29T12:00:00+00:00", "1969-12-31T23:00:00+00:00"),
+    )
+    for extra in (0, 999_999)
+)
 NUMBERS: tuple[int | float, ...] = (0, 1, 2, 3, 0.5, 1.0, 2.0)
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%")
@@ -59,6 +73,11 @@ def random_qual(rng: Random, own: Sequence[str], outer: Sequence[str], depth: in
         _null,
         _times,
         _chain,
+        _like,
+        _case,
+        _function,
+        _function,
+        _clock,
     ]
     return rng.choice(kinds)(rng, own, outer)
 
@@ -177,6 +196,88 @@ def _chain(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
     a, b, c = (Attribute(_other(rng, own, outer), name) for _ in range(3))
     op = rng.choice(["=", "<=", "<="]) if name == "x" else "="
     return AllOf((Comparison(op, a, b), Comparison(op, b, c)))
+
+
+def _like(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
+    pattern = rng.choice(PATTERNS)
+    text: Value = Attribute(_one(rng, own, outer), "s")
+    if chance(rng, 30):
+        text = random_text(rng, own, outer)
+    like = Like(text, pattern) if "\\" in pattern or chance(rng, 80) else Like(text, pattern, "#")
+    return _maybe_not(rng, like)
+
+
+def _case(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
+    """Text that is computed, against text that may be."""
+    right: Value = Literal(rng.choice(TEXTS)) if chance(rng, 40) else Attribute(_other(rng, own, outer), "s")
+    if chance(rng, 40):
+        right = random_text(rng, own, outer)
+    return Comparison(rng.choice(LOOSE), random_text(rng, own, outer), right)
+
+
+def random_text(rng: Random, own: Sequence[str], outer: Sequence[str], depth: int = 2) -> Value:
+    """Text that functions make."""
+    inner: Value = Attribute(_other(rng, own, outer), "s")
+    if depth > 1 and chance(rng, 25):
+        inner = random_text(rng, own, outer, depth - 1)
+    match rng.randint(0, 2):
+        case 0:
+            return Call("LOWER", (inner,))
+        case 1:
+            return Call("UPPER", (inner,))
+        case _:
+            last: Value = Literal(rng.choice(TEXTS)) if chance(rng, 60) else Attribute(_other(rng, own, outer), "s")
+            return Call("COALESCE", (inner, *([Literal(None)] if chance(rng, 10) else []), last))
+
+
+def _function(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
+    """A number that a function makes."""
+    right: Value = Literal(rng.choice(NUMBERS)) if chance(rng, 60) else Attribute(_other(rng, own, outer), "x")
+    if chance(rng, 8):
+        # A function is true or false, too.
+        return _maybe_not(
+            rng, Truth(Call("COALESCE", (Attribute(_one(rng, own, outer), "b"), Literal(chance(rng, 50)))))
+        )
+    return Comparison(rng.choice(LOOSE), random_function(rng, own, outer), right)
+
+
+def random_function(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Value:
+    """A number that a function makes of numbers, text or times."""
+    number = _number(rng, own, outer, 1)
+    match rng.randint(0, 4):
+        case 0:
+            return Call("ABS", (number,))
+        case 1:
+            return Call("ROUND", (number,) if chance(rng, 50) else (number, Literal(rng.choice([0, 1, 2, -1]))))
+        case 2:
+            return Call(
+                "LENGTH", (random_text(rng, own, outer) if chance(rng, 30) else Attribute(rng.choice(own), "s"),)
+            )
+        case 3:
+            return Call("COALESCE", (number, _number(rng, own, outer, 0), *([Literal(0)] if chance(rng, 40) else [])))
+        case _:
+            return _time_part(rng, own, outer)
+
+
+def _time_part(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Value:
+    moment: Value = Attribute(_other(rng, own, outer), rng.choice(["t", "t", "t", "ts"]))
+    if chance(rng, 20):
+        moment = Arithmetic(rng.choice("+-"), moment, Duration(rng.choice([1, 24]) * 3_600_000_000))
+    return Call(rng.choice(["YEAR", "MONTH", "DAY", "WEEKDAY", "HOUR", "MINUTE"]), (moment,))
+
+
+def _clock(rng: Random, own: Sequence[str], outer: Sequence[str]) -> Qual:
+    left, right = Attribute(_one(rng, own, outer), "t"), Attribute(_other(rng, own, outer), "t")
+    match rng.randint(0, 3):
+        case 0:
+            return Comparison(rng.choice(LOOSE), Call("DATE", (left,)), Call("DATE", (right,)))
+        case 1:
+            return Comparison(rng.choice(LOOSE), Call("HOUR", (left,)), Call("HOUR", (right,)))
+        case 2:
+            return Comparison(rng.choice(LOOSE), Call("WEEKDAY", (left,)), Literal(rng.randint(1, 7)))
+        case _:
+            later = Call("COALESCE", (left, right, Timestamp(rng.choice(MOMENTS) // 1_000_000 * 1_000_000)))
+            return Comparison(rng.choice(LOOSE), later, right)
 
 
 def _maybe_not(rng: Random, qual: Qual) -> Qual:

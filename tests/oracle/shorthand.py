@@ -11,13 +11,16 @@ from eventcube.language.syntax import Query
 from tests.oracle.brute import Event, evaluate
 
 MILLISECOND = 1000
-_EVENT = re.compile(r"(?P<label>(?P<type>[A-Za-z]+)(?P<ms>\d+)(?:/(?P<order>\d+))?[a-z]?)(?::(?P<attrs>\S+))?")
+_EVENT = re.compile(
+    r"(?P<label>(?P<type>[A-Za-z]+)(?P<ms>-?\d+)(?:/(?P<order>-?inf|nan|null|-?[\d.]+))?[a-z]?)(?::(?P<attrs>\S+))?"
+)
 
 
 def stream(text: str, types: Mapping[str, str] | None = None, *, key: str | None = None) -> list[Event]:
     """The events, in the order of arrival.
 
-    Each is its type, its time in milliseconds, `/order` if any, a letter to tell twins apart, and attributes.
+    Each is its type, its time in milliseconds, `/order` if any (a number, inf, -inf, nan or null), a letter to tell
+    twins apart, and attributes.
     `types` spells short type names out; `key` names the attribute that events are partitioned by.
     """
     events = []
@@ -34,12 +37,18 @@ def stream(text: str, types: Mapping[str, str] | None = None, *, key: str | None
                 id=i,
                 type=(types or {}).get(found["type"], found["type"]),
                 ts=int(found["ms"]) * MILLISECOND,
-                order=(int(found["order"]),) if found["order"] else None,
+                order=(_order(found["order"]),) if found["order"] else None,
                 key=attrs[key] if key else None,
                 attrs=attrs,
             )
         )
     return events
+
+
+def _order(text: str) -> int | float | None:
+    if text == "null":
+        return None
+    return int(text) if text.isdigit() else float(text)
 
 
 def matches(

@@ -145,6 +145,42 @@ BORDERS = [
     some("the alternative not taken forbids nothing", "OR(SEQ(A, !N), B)", "B1 N2", "- B1"),
 ]
 
+NEGATION_BESIDE = [
+    some("a qual beside a negated part belongs to it", "SEQ(A, !C, B, C.x = A.x)", "A1:x=1 C2:x=2 B3", "A1 B3"),
+    none("a qual beside a negated part that holds", "SEQ(A, !C, B, C.x = A.x)", "A1:x=1 C2:x=1 B3"),
+    none("a qual on the negated event alone", "SEQ(A, !C, B) WHERE C.x > 1", "A1 C2:x=1 C3:x=2 B4"),
+    some("a qual in WHERE, of an AND", "AND(A, !C, B) WHERE C.x = A.x", "A1:x=1 C2:x=2 B3", "A1 B3"),
+    some("each link of a chain", "SEQ(A, !C, B) WHERE A.x = C.x = B.x", "A1:x=1 C2:x=1 B3:x=2", "A1 B3"),
+    none("links of a chain that both hold", "SEQ(A, !C, B) WHERE A.x = C.x = B.x", "A1:x=1 C2:x=1 B3:x=1"),
+    some(
+        "what AND joins belongs where its variables are",
+        "SEQ(A, !C, B) WHERE A.x = C.x AND A.x = B.x",
+        "A1:x=1 C2:x=2 B3:x=1 B4:x=2",
+        "A1 B3",
+    ),
+    some("a composite negated part", "SEQ(A, !SEQ(C, D), B, D.x > A.x)", "A1:x=1 C2 D3:x=1 B4", "A1 B4"),
+    none("a composite negated part that is met", "SEQ(A, !SEQ(C, D), B, D.x > A.x)", "A1:x=1 C2 D3:x=2 B4"),
+    none(
+        "a part negated in a negated part: without its qual it would save the match",
+        "SEQ(A, !SEQ(C, !D, E), B) WHERE D.x = A.x",
+        "A1:x=1 C2 D3:x=2 E4 B5",
+    ),
+    some(
+        "a part negated in a negated part whose qual holds",
+        "SEQ(A, !SEQ(C, !D, E), B) WHERE D.x = A.x",
+        "A1:x=1 C2 D3:x=1 E4 B5",
+        "A1 B5",
+    ),
+    some(
+        "a qual that speaks of an alternative that is not taken is left out",
+        "SEQ(OR(A, D), !C, B, C.x = A.x)",
+        "A1:x=1 C2:x=2 B3 D4 C5 B6 D7 B8",
+        "A1 - B3",
+        "A1 - B6",
+        "A1 - B8",
+        "- D7 B8",
+    ),
+]
 NEGATION_IN_AND = [
     none("a negated part strictly inside the span removes the match", "AND(A, !N, B)", "B1 N2 A3"),
     some("outside the span it does not", "AND(A, !N, B)", "N1 A2 B3 N4", "A2 B3"),
@@ -267,7 +303,7 @@ LIMITS = [
 ]
 
 EXAMPLES = [
-    *(EVENTS + OPERATORS + NEGATION_IN_SEQ + BORDERS + NEGATION_IN_AND + WINDOWS),
+    *(EVENTS + OPERATORS + NEGATION_IN_SEQ + BORDERS + NEGATION_BESIDE + NEGATION_IN_AND + WINDOWS),
     *(QUALS + QUALS_AND_OR + LIMITS),
 ]
 

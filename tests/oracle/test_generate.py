@@ -8,8 +8,9 @@ from hypothesis import given
 
 from eventcube.language.parse import parse
 from eventcube.language.syntax import And, Component, Not, Or, Part, Pattern, Qual, Query, Seq
-from tests.oracle.brute import evaluate, positive_variables
+from tests.oracle.brute import all_variables, evaluate, positive_variables
 from tests.oracle.generate import Case, cases, random_case, to_arrow
+from tests.oracle.patterns import directly_negated, reachable
 from tests.oracle.qualify import conjuncts, variables
 
 SEEDS = range(1000)
@@ -32,12 +33,17 @@ def test_text_of_a_query_reads_back_as_the_query() -> None:
 @given(case=cases())
 def test_cases_are_valid(case: Case) -> None:
     query, events, _ = case
-    assert all(variables(q) <= set(positive_variables(query.pattern)) for q in query.where)
+    assert all(variables(q) <= reachable(query.pattern) for q in query.where)
     names = [c.name for c in _components(query.pattern)]
     assert len(names) == len(set(names))
     for unresolved in _unresolved(query.pattern, set()):
         raise AssertionError(unresolved)
     assert to_arrow(events).num_rows == len(events)
+
+
+def test_quals_about_negated_parts_stand_beside_them_everywhere() -> None:
+    places = {place for seed in range(3000) for place in _beside(random_case(seed).query)}
+    assert places == {"in WHERE", "in the list", "in a negation", "about a composite", "about a negation in it"}
 
 
 def test_negation_stands_in_every_place() -> None:
@@ -81,14 +87,37 @@ def _unresolved(pattern: Pattern, around: set[str]) -> Iterator[Qual | Pattern]:
     visible = around | set(positive_variables(pattern))
     if not positive_variables(pattern):
         yield pattern
-    yield from (q for q in pattern.quals if not variables(q) <= visible)
+    yield from (q for q in pattern.quals if not variables(q) <= around | reachable(pattern))
     for part in pattern.parts:
         if isinstance(part, Not):
-            inside = visible | set(positive_variables(part.pattern))
-            yield from (q for q in part.quals if not variables(q) <= inside)
+            yield from (q for q in part.quals if not variables(q) <= visible | reachable(part.pattern))
             yield from _unresolved(part.pattern, visible)
         else:
             yield from _unresolved(part, visible)
+
+
+def _beside(query: Query) -> Iterator[str]:
+    """Where quals stand that belong to a negated part beside them, and what that is like."""
+    yield from _about("in WHERE", query.where, query.pattern)
+    waiting: list[Pattern] = [query.pattern]
+    while waiting:
+        pattern = waiting.pop()
+        if isinstance(pattern, Component):
+            continue
+        yield from _about("in the list", pattern.quals, pattern)
+        for part in pattern.parts:
+            if isinstance(part, Not):
+                yield from _about("in a negation", part.quals, part.pattern)
+            waiting.append(part.pattern if isinstance(part, Not) else part)
+
+
+def _about(place: str, quals: tuple[Qual, ...], pattern: Pattern) -> Iterator[str]:
+    for part in directly_negated(pattern):
+        if any(variables(q) & all_variables(part) for q in quals):
+            yield place
+            yield from [] if isinstance(part.pattern, Component) else ["about a composite"]
+            deeper = all_variables(part) - set(positive_variables(part.pattern))
+            yield from ["about a negation in it"] if any(variables(q) & deeper for q in quals) else []
 
 
 def _places(pattern: Pattern, nested: bool = False, under_or: bool = False) -> Iterator[str]:

@@ -1,10 +1,12 @@
 """What RETURN, GROUPBY and AGG make of the matches."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from eventcube.language.parse import parse
+from tests.oracle.event import Event
 from tests.oracle.results import evaluate_rows
 from tests.oracle.shorthand import stream
 
@@ -49,3 +51,9 @@ from tests.oracle.shorthand import stream
 def test_rows(query: str, events: str, expected: list[tuple[Any, ...]]) -> None:
     concepts = {"Laptop": "Computer", "Server": "Computer"}
     assert evaluate_rows(parse(f"PATTERN {query}"), stream(events), concepts=concepts) == expected
+
+
+@pytest.mark.parametrize(("condition", "rows"), [("SUM(A.w) = SUM(A.d)", [(1,)]), ("MAX(A.w) = MAX(A.d)", [])])
+def test_sums_of_decimals_are_floats_and_their_maximum_is_exact(condition: str, rows: list[tuple[int]]) -> None:
+    event = Event(0, "A", 1000, attrs={"w": 2**62, "d": Decimal(2**62 + 1)})
+    assert evaluate_rows(parse(f"PATTERN A HAVING {condition} AGG COUNT(*)"), [event]) == rows

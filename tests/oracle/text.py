@@ -13,6 +13,8 @@ from eventcube.language.syntax import (
     Arithmetic,
     Attribute,
     Between,
+    Call,
+    Column,
     Comparison,
     Component,
     CountWindow,
@@ -20,6 +22,8 @@ from eventcube.language.syntax import (
     In,
     IsNull,
     Item,
+    Level,
+    Like,
     Literal,
     Minus,
     Not,
@@ -46,10 +50,14 @@ def query_to_text(query: Query) -> str:
         clauses.append(f"FROM {query.from_}")
     if query.where:
         clauses.append("WHERE " + ", ".join(map(_qual, query.where)))
+    if query.partition_by:
+        clauses.append("PARTITION BY " + ", ".join(c.name for c in query.partition_by))
     if query.group_by:
         clauses.append("GROUPBY " + ", ".join(map(_item, query.group_by)))
     if query.agg:
         clauses.append("AGG " + ", ".join(map(_aggregate, query.agg)))
+    if query.having:
+        clauses.append("HAVING " + ", ".join(map(_qual, query.having)))
     match query.within:
         case TimeWindow(microseconds=us):
             clauses.append(f"WITHIN {_duration(us)}")
@@ -67,7 +75,8 @@ def query_to_text(query: Query) -> str:
 def _pattern(part: Part) -> str:
     match part:
         case Component(type=type_, var=var):
-            return type_ if var is None else f"{type_} {var}"
+            shown = "ANY" if type_ is None else type_
+            return shown if var is None else f"{shown} {var}"
         case Not(pattern=pattern, quals=quals):
             return f"!({_list(_pattern(pattern), *map(_qual, quals))})" if quals else f"!{_pattern(pattern)}"
         case Seq(parts=parts, quals=quals):
@@ -91,6 +100,9 @@ def _qual(qual: Qual) -> str:
             return f"{_value(value)} IN ({_list(*map(_value, options))})"
         case Between(value=value, low=low, high=high):
             return f"{_value(value)} BETWEEN {_value(low)} AND {_value(high)}"
+        case Like(value=value, pattern=pattern, escape=escape):
+            quoted = pattern.replace("'", "''")
+            return f"{_value(value)} LIKE '{quoted}'" + (f" ESCAPE '{escape}'" if escape != "\\" else "")
         case IsNull(value=value):
             return f"{_value(value)} IS NULL"
         case Truth(value=value):
@@ -122,13 +134,20 @@ def _value(value: Value) -> str:
             return repr(number)
         case Duration(microseconds=us):
             return _duration(us)
-        case Timestamp(microseconds=us):
-            return f"TIMESTAMP '{_EPOCH + timedelta(microseconds=us)}'"
+        case Timestamp(microseconds=us, zoned=zoned):
+            return f"TIMESTAMP '{_EPOCH + timedelta(microseconds=us)}{'Z' if zoned else ''}'"
         case Minus(value=inner):
             return f"-{_operand(inner)}"
         case Arithmetic(op=op, left=left, right=right):
             return f"{_operand(left)} {op} {_operand(right)}"
-    assert_never(value)
+        case Call(function=function, arguments=arguments):
+            return f"{function}({_list(*map(_value, arguments))})"
+        case Column(name=name):
+            return name
+        case Aggregate():
+            return _aggregate(value)
+        case _:
+            raise TypeError(f"nothing that can be written: {value!r}")
 
 
 def _operand(value: Value) -> str:
@@ -142,11 +161,17 @@ def _duration(microseconds: int) -> str:
 
 
 def _item(item: Item) -> str:
-    shown = item.value.name if isinstance(item.value, Variable) else _value(item.value)
+    match item.value:
+        case Variable(name=name):
+            shown = name
+        case Level(name=name, level=level):
+            shown = f"{name} AT LEVEL {level}"
+        case value:
+            shown = _value(value)
     return shown if item.alias is None else f"{shown} AS {item.alias}"
 
 
 def _aggregate(aggregate: Aggregate) -> str:
     argument = "*" if aggregate.argument is None else _value(aggregate.argument)
-    shown = f"{aggregate.function}({argument})"
+    shown = f"{aggregate.function}({'DISTINCT ' if aggregate.distinct else ''}{argument})"
     return shown if aggregate.alias is None else f"{shown} AS {aggregate.alias}"

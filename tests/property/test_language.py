@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import example, given
@@ -10,6 +11,8 @@ from tests.golden.titled import read_titled
 
 from eventcube.errors import QuerySyntaxError
 from eventcube.language import syntax as s
+from eventcube.language.functions import FUNCTIONS
+from eventcube.language.like import wrong_escape
 from eventcube.language.names import KEYWORDS
 from eventcube.language.parse import parse
 from eventcube.language.printer import column_name, print_query
@@ -17,7 +20,38 @@ from eventcube.language.printer import column_name, print_query
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGE = 2**63 - 1
 
-words = [*KEYWORDS, "group", "by", "Seq", "s", "m", "h", "min", "events", "count", "sum", "timestamp", "interval", "x1"]
+words = [
+    *KEYWORDS,
+    "any",
+    "like",
+    "distinct",
+    "escape",
+    "at",
+    "level",
+    "partition",
+    "abs",
+    "hour",
+    "group",
+    "by",
+    "Seq",
+    "s",
+    "m",
+    "h",
+    "min",
+    "events",
+    "count",
+    "sum",
+    "timestamp",
+    "interval",
+    "x1",
+    "every",
+    "followed",
+    "select",
+    "define",
+    "match_recognize",
+    "order",
+    "on",
+]
 names = st.one_of(
     st.sampled_from([*words, "ins-type", "a.b", "`", "ſeq", "İn", "größe", "1st", " ", "--", "'", "é"]),
     st.from_regex(r"[A-Za-z_]\w{0,4}", fullmatch=True),
@@ -27,20 +61,35 @@ moments = st.datetimes(timezones=st.just(UTC)).map(lambda m: (m - _EPOCH) // tim
 literals = st.one_of(
     st.none(),
     st.booleans(),
-    st.integers(-_LARGE, _LARGE),
+    st.integers(-_LARGE - 1, _LARGE),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
     st.sampled_from(["it's", '"', "--", "''"]),
 )
 attributes = st.builds(s.Attribute, names, names)
+
+
+def _calls(inner: st.SearchStrategy[s.Value]) -> st.SearchStrategy[s.Call]:
+    """A function of as many values as it takes."""
+
+    def call(function: str) -> st.SearchStrategy[s.Call]:
+        least, most = FUNCTIONS[function]
+        arguments = st.lists(inner, min_size=least, max_size=most or 3).map(tuple)
+        return st.builds(s.Call, st.just(function), arguments)
+
+    return st.sampled_from(sorted(FUNCTIONS)).flatmap(call)
+
+
 values: st.SearchStrategy[s.Value] = st.recursive(
     st.one_of(
         attributes,
         st.builds(s.Literal, literals),
         st.builds(s.Duration, st.integers(-_LARGE, _LARGE)),
-        st.builds(s.Timestamp, moments),
+        st.builds(s.Timestamp, moments, st.booleans()),
     ),
-    lambda inner: st.builds(s.Arithmetic, st.sampled_from("+-*/%"), inner, inner) | st.builds(s.Minus, inner),
+    lambda inner: (
+        st.builds(s.Arithmetic, st.sampled_from("+-*/%"), inner, inner) | st.builds(s.Minus, inner) | _calls(inner)
+    ),
     max_leaves=5,
 )
 comparisons = st.builds(s.Comparison, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), values, values)
@@ -65,6 +114,9 @@ quals: st.SearchStrategy[s.Qual] = st.recursive(
         st.builds(s.In, values, st.lists(values, min_size=1, max_size=3).map(tuple)),
         st.builds(s.Between, values, values, values),
         st.builds(s.IsNull, values),
+        st.builds(
+            s.Like, values, st.sampled_from(["", "a%", "_'", "%%"]), st.sampled_from(["\\", "#", "'", "%"])
+        ).filter(lambda like: wrong_escape(like.pattern, like.escape) is None),
         st.builds(s.Truth, attributes | st.builds(s.Literal, st.booleans())),
     ),
     lambda inner: st.one_of(
@@ -84,7 +136,7 @@ def patterns(draw: st.DrawFn, taken: set[str], depth: int = 3) -> s.Pattern:
         while name in taken:
             name += "_"
         taken.add(name)
-        return s.Component(name) if draw(st.booleans()) else s.Component(draw(names), name)
+        return s.Component(name) if draw(st.booleans()) else s.Component(draw(st.none() | names), name)
     parts = tuple(draw(patterns(taken, depth - 1)) for _ in range(draw(st.integers(1, 2))))
     own = draw(qual_lists)
     if kind == "or":
@@ -95,10 +147,20 @@ def patterns(draw: st.DrawFn, taken: set[str], depth: int = 3) -> s.Pattern:
 
 
 aliases = st.none() | names
-items = st.builds(s.Item, st.builds(s.Variable, names) | values, aliases)
-aggregates = st.builds(
-    s.Aggregate, st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"]), values, aliases
-) | st.builds(s.Aggregate, st.just("COUNT"), st.none(), aliases)
+levels = st.builds(s.Level, names, st.integers(1, 9))
+items = st.builds(s.Item, st.builds(s.Variable, names) | levels | values, aliases)
+aggregates = st.one_of(
+    st.builds(s.Aggregate, st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"]), values, aliases),
+    st.builds(s.Aggregate, st.just("COUNT"), st.none(), aliases),
+    st.builds(s.Aggregate, st.just("COUNT"), values, aliases, st.just(True)),
+)
+of_groups = st.builds(s.Column, names) | aggregates.map(lambda a: replace(a, alias=None))
+having = st.lists(
+    st.builds(s.Comparison, st.sampled_from(["=", "<"]), of_groups, of_groups | values)
+    | st.builds(s.Truth, of_groups)
+    | st.builds(s.IsNull, st.builds(s.Minus, of_groups)),
+    max_size=3,
+).map(tuple)
 windows = st.builds(s.TimeWindow, st.integers(1, _LARGE)) | st.builds(s.CountWindow, st.integers(1, _LARGE))
 
 
@@ -117,8 +179,10 @@ def queries(draw: st.DrawFn) -> s.Query:
         pattern=draw(patterns(set())),
         from_=draw(aliases),
         where=draw(qual_lists),
+        partition_by=tuple(draw(st.lists(st.builds(s.Column, names), max_size=2))),
         group_by=tuple(grouped),
         agg=tuple(computed),
+        having=draw(having) if computed else (),
         within=draw(st.none() | windows),
         returns=tuple(returned),
         limit=draw(st.none() | st.integers(1, _LARGE)),
@@ -127,13 +191,63 @@ def queries(draw: st.DrawFn) -> s.Query:
 
 @given(queries())
 @example(s.Query(s.Component("group", "by")))
+@example(s.Query(s.Component("at", "level")))
+@example(s.Query(s.Component("partition", "by")))
 def test_a_printed_query_parses_to_itself(query: s.Query) -> None:
     # Texts of trees tell 1 from 1.0 and TRUE, which are equal in Python.
     assert repr(parse(print_query(query))) == repr(query)
 
 
-signs = ["(", ")", ",", "!", "=", "<", "-", "--", "*", "%", ".", ";", "&", "'", '"', "`", "é", "SEQ(", "AND(", "OR("]
-phrases = ["A", "a", "a.x", "b.y", "WITIN", "5", "2.5", "'t'", "`n`", "10 minutes", "TIMESTAMP '2024-01-31'", "\n"]
+signs = [
+    "->",
+    "=>",
+    "+",
+    "{3}",
+    "[0]",
+    "~",
+    "(",
+    ")",
+    ",",
+    "!",
+    "=",
+    "<",
+    "-",
+    "--",
+    "*",
+    "%",
+    ".",
+    ";",
+    "&",
+    "'",
+    '"',
+    "`",
+    "é",
+    "SEQ(",
+    "AND(",
+    "OR(",
+]
+phrases = [
+    "A",
+    "a",
+    "* a",
+    "ANY",
+    "LIKE 'a%'",
+    "COUNT(*)",
+    "COUNT(DISTINCT",
+    "ROUND(",
+    "AT LEVEL 1",
+    "PARTITION BY",
+    "a.x",
+    "b.y",
+    "WITIN",
+    "5",
+    "2.5",
+    "'t'",
+    "`n`",
+    "10 minutes",
+    "TIMESTAMP '2024-01-31'",
+    "\n",
+]
 soups = st.lists(st.sampled_from([*words, *signs, *phrases]), max_size=25).map(" ".join)
 
 

@@ -36,6 +36,13 @@ def main() -> None:
     answer["aside"] = ec.set_aside(
         frame.selectExpr("CAST(ts AS string) ts", "nullif(type, 'A') type"), type="type"
     ).count()
+    frame.createOrReplaceTempView("events")
+    try:
+        ec.match(spark, "PATTERN A a FROM evnets", type="type")
+    except ec.BindError as error:
+        answer["unknown"] = str(error)
+    named = ec.match_all(spark, {"named": "PATTERN A a FROM events RETURN a"}, type="type", flat=True)["named"]
+    answer["named"] = [named.columns, named.count()]
     schema = "executor string, package string, kernels string"
     answer["where"] = [row.asDict() for row in frame.mapInArrow(probe(), schema).distinct().collect()]
     spark.stop()

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from eventcube.engine.warm import unkept, warm
+from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.session import start_session
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled() -> None:
+    """A command says that it compiles, if it is the first."""
+    if unkept():
+        warm()
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +24,11 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _in_utc(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Commands that read files of another zone leave it to the session, which they would have stopped."""
+    yield
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").conf.set(ZONE_SETTING, "UTC")

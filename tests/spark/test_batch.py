@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import nullcontext
 from datetime import datetime
 from decimal import Decimal
 from random import Random
@@ -15,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import eventcube as ec
-from tests.spark.frames import list_of, rows_of
+from tests.spark.frames import list_of, rows_of, to_frame
 
 WITHIN = "WITHIN 20 ms"
 
@@ -77,7 +79,8 @@ QUERIES = {
 def test_spark_gives_what_the_engine_gives_in_process(name: str, frame: DataFrame, events: pa.Table) -> None:
     # A frame has no order of arrival, by which windows that count events would tell ties apart.
     order_by = ("o", "id") if "count window" in name else None
-    expected = ec.match(events, QUERIES[name], type="type", order_by=order_by)
+    with pytest.warns(ec.EventCubeWarning, match="no event has it") if "none" in name else nullcontext():
+        expected = ec.match(events, QUERIES[name], type="type", order_by=order_by)
     found = ec.match(frame, QUERIES[name], type="type", order_by=order_by)
     assert found.schema == from_arrow_schema(expected.schema)
     assert rows_of(found) == rows_of(expected)
@@ -103,6 +106,47 @@ def test_a_limit_keeps_the_earliest_in_their_order(
     expected = ec.match(events, query, type="type", **settings)
     found = ec.match(frame, query, type="type", **settings).toArrow()
     assert list_of(found) == list_of(expected)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN OR(A a, B b) WITHIN 9 ms LIMIT 1",
+        "PATTERN OR(A a, B b) WITHIN 9 ms LIMIT 7",
+        "PATTERN SEQ(A a, OR(B b, A e), !C c) WITHIN 9 ms LIMIT 5",
+    ],
+)
+def test_a_limit_before_1970_with_an_order_of_floats(query: str, spark: SparkSession) -> None:
+    orders = [-math.inf, None, math.nan, 0.5, -1.5, math.inf, None, -math.inf, None]
+    events = pa.table(
+        {
+            "ts": pa.array([-2000, -2000, -2000, -2000, -1000, -1000, -1000, 0, 8000], pa.timestamp("us", "UTC")),
+            "type": list("ABABBAABC"),
+            "o": orders,
+            "id": range(9),
+        }
+    )
+    settings: dict[str, Any] = {"type": "type", "order_by": ("o", "id")}
+    expected = ec.match(events, query, **settings)
+    assert list_of(ec.match(to_frame(spark, events), query, **settings).toArrow()) == list_of(expected)
+
+
+def test_a_limit_with_a_trailing_negation_does_not_make_every_match_in_a_task(spark: SparkSession) -> None:
+    half = 3000
+    events = pa.table({"ts": pa.array(range(2 * half), pa.timestamp("us")), "type": ["A"] * half + ["B"] * half})
+    counts = ec.Counts()
+    query = "PATTERN SEQ(A a, B b, !C c) WITHIN 1 hour LIMIT 5"
+    found = ec.match(to_frame(spark, events), query, type="type", counters=counts)
+    assert found.count() == 5
+    assert counts["candidates"] < half * half / 5
+
+
+def test_names_that_are_kept_for_eventcubes_own_columns_are_refused(frame: DataFrame) -> None:
+    for name in ("__eventcube_halo", "__EVENTCUBE_slice"):
+        with pytest.raises(ec.InputError, match="EC317"):
+            ec.match(frame.withColumn(name, F.lit(1)), QUERIES["and"], type="type")
+    with pytest.raises(ec.InputError, match="EC317"):
+        ec.match(frame, "PATTERN A a WITHIN 1 s RETURN a.id AS __eventcube_order LIMIT 1", type="type")
 
 
 @pytest.mark.parametrize(
@@ -291,6 +335,14 @@ def test_a_stream_is_refused(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ec.OptionError, match="stream"):
         ec.match(stream, "PATTERN SEQ(A a, B b) WITHIN 1 s", time="timestamp")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_frame_of_pandas_on_spark_is_refused_before_it_is_read(spark: SparkSession, frame: DataFrame) -> None:
+    unreadable = frame.select("ts", "type").where(F.raise_error(F.lit("it was read")).cast("boolean")).pandas_api()
+    with pytest.raises(ec.InputError, match=r"give frame\.to_spark\(\)") as caught:
+        ec.match(unreadable, "PATTERN SEQ(A a, B b) WITHIN 1 s", type="type")
+    assert caught.value.code == "EC307"
 
 
 @pytest.mark.parametrize("strategy", ["iterative", "balanced", {"b": "passive"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -53,8 +54,8 @@ def test_matches_on_the_screen_and_rows_set_aside(call: Call, tmp_path: Path) ->
     assert result.exit_code == 0, result.stderr
     assert "user ann" in result.stdout
     assert "bob" not in result.stdout
-    assert result.stderr.startswith("1 match in 7 events, ")
-    assert "2 set aside (the time is null: 1, the type is null: 1); in aside.csv" in result.stderr
+    assert re.match(r"1 match in 7 events, \d+\.\d s; Spark started in \d+\.\d s\n", result.stderr)
+    assert "2 rows skipped (the time is null: 1, the type is null: 1); in aside.csv" in result.stderr
     assert sorted(pa_csv.read_csv(tmp_path / "aside.csv")["amount"].to_pylist()) == [1, 2]
 
 
@@ -126,6 +127,12 @@ def test_a_type_that_no_event_has(call: Call) -> None:
     assert "did you mean 'Logout'? the input has: Login, Logout" in result.stderr
 
 
+def test_a_type_column_that_was_not_named_is_told_once_by_what_it_holds(call: Call) -> None:
+    result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 1 hour", "events.csv")
+    assert result.stderr.count("EC505") == 1
+    assert "hint: column 'kind' holds such types: --type kind\n" in result.stderr
+
+
 def test_what_spark_cannot_do_is_told_without_its_trace(call: Call, tmp_path: Path) -> None:
     whole = tmp_path / "whole.parquet"
     pd.read_csv(tmp_path / "events.csv", parse_dates=["ts"], dtype={"amount": "float64"}).to_parquet(whole)
@@ -191,3 +198,99 @@ def test_columns_that_differ_only_in_case_are_told(call: Call, tmp_path: Path) -
     result = call("run", "PATTERN a WHERE a.x = 2 WITHIN 1 s", "e.csv")
     assert result.exit_code == 2
     assert result.stderr.startswith("error[EC301]: Spark takes 'x' and another column")
+
+
+def _stages_that_read(spark: SparkSession) -> int:
+    """How many stages of the session have read anything so far."""
+    context = spark.sparkContext
+    arguments = (
+        None,
+        False,
+        False,
+        context._gateway.new_array(context._jvm.double, 0),
+        context._jvm.java.util.ArrayList(),
+    )
+    stages = context._jsc.sc().statusStore().stageList(*arguments)
+    return sum(stages.apply(i).inputBytes() > 0 for i in range(stages.size()))
+
+
+def _as_json(path: Path) -> str:
+    rows = pd.read_csv(path / "events.csv").to_dict("records")
+    (path / "events.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return "events.jsonl"
+
+
+@pytest.mark.parametrize(("source", "reads"), [("events.csv", 1), ("events.jsonl", 2)])
+def test_text_is_parsed_once_for_its_columns_and_once_for_matching(
+    source: str, reads: int, call: Call, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark does both for JSON; the columns of CSV files are found without it."""
+    _as_json(tmp_path)
+    before = _stages_that_read(spark)
+    result = call("run", AGAIN, source, "--type", "kind")
+    assert result.stderr.startswith("1 match in 5 events"), result.stderr
+    assert _stages_that_read(spark) - before == reads
+
+
+@pytest.mark.parametrize("out", [("--out", "m.parquet"), ("--out", "m"), ("--format", "csv"), ()])
+def test_json_that_is_refused_leaves_nothing_behind(out: tuple[str, ...], call: Call, tmp_path: Path) -> None:
+    source = _as_json(tmp_path)
+    before = sorted(p.name for p in tmp_path.iterdir())
+    result = call("run", AGAIN.replace("Logout", "Logot"), source, "--type", "kind", *out)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean 'Logout'? the input has: Login, Logout" in result.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_rows_of_json_set_aside_are_counted_by_reason(call: Call, tmp_path: Path) -> None:
+    rows = [{"ts": 1, "kind": "A"}, {"ts": 2, "kind": "B"}, {"kind": "A"}, {"ts": 3}, {"ts": 2**62, "kind": "A"}]
+    (tmp_path / "e.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for more in ((), ("--no-spark",)):
+        result = call(
+            "run",
+            "PATTERN SEQ(A a, B b) WITHIN 1 s",
+            "e.jsonl",
+            "--type",
+            "kind",
+            "--json",
+            "--out",
+            "m",
+            "--overwrite",
+            *more,
+        )
+        assert json.loads(result.stdout)["set_aside_reasons"] == {
+            "the time cannot be read": 1,
+            "the time is null": 1,
+            "the type is null": 1,
+        }
+
+
+def test_times_of_json_that_are_text_are_read(call: Call, tmp_path: Path) -> None:
+    rows = [{"ts": "2026-01-01", "kind": "A"}, {"ts": "noon", "kind": "B"}, {"ts": "2026-01-02", "kind": "B"}]
+    (tmp_path / "e.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    result = call("run", "PATTERN SEQ(A a, B b) WITHIN 2 days", "e.jsonl", "--type", "kind")
+    assert result.stderr.startswith("1 match in 3 events"), result.stderr
+    assert "1 row skipped (the time cannot be read: 1)" in result.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--no-spark",)])
+@pytest.mark.parametrize("out", ["m.parquet", "m.csv", "m.jsonl", "folder"])
+def test_a_flat_table(out: str, more: tuple[str, ...], call: Call, tmp_path: Path) -> None:
+    result = call("run", PAIRS, "events.csv", "--type", "kind", "--flat", "--out", out, *more)
+    assert result.exit_code == 0, result.stderr
+    match Path(out).suffix:
+        case ".csv":
+            names = pa_csv.read_csv(tmp_path / out).column_names
+        case ".jsonl":
+            names = list(json.loads((tmp_path / out).read_text().splitlines()[0]))
+        case _:
+            names = pq.read_table(tmp_path / out).column_names
+    assert names == ["start", "end", "a_ts", "a_kind", "a_user", "a_amount", "gap"]
+
+
+def test_a_flat_table_whose_names_clash(call: Call) -> None:
+    query = AGAIN + " RETURN a, c.user AS a_user"
+    for more in ((), ("--no-spark",)):
+        result = call("run", query, "events.csv", "--type", "kind", "--flat", *more)
+        assert result.exit_code == 2
+        assert "error[EC433]: in a flat table a.user and a_user would both be called 'a_user'" in result.stderr

@@ -35,7 +35,8 @@ def test_the_package_reaches_executors_that_do_not_have_it(tmp_path: Path) -> No
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=driver)
     assert done.returncode == 0, done.stderr[-4000:]
     answer = json.loads(done.stdout)
-    assert "No module named 'eventcube'" in answer["before"]
+    assert answer["before"].startswith("error[EC436]: Spark's workers run Python ")
+    assert "which lacks eventcube; you run Python " in answer["before"]
     for name, query in QUERIES.items():
         expected = ec.match(events(), query, type="type").to_pylist()
         assert len(answer["answers"][name]) == len(expected) > 0

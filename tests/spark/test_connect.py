@@ -30,4 +30,7 @@ def test_a_connect_client_gets_the_same_answers() -> None:
     assert answer["several"] == ec.match(events(), SEVERAL, type="type").num_rows
     assert answer["wide"] == 5
     assert answer["aside"] == events().column("type").to_pylist().count("A")
+    assert answer["named"] == [["start", "end", "a_ts", "a_type", "a_k"], answer["aside"]]
+    assert answer["unknown"].startswith("error[EC336]: there is no table or view 'evnets'")
+    assert "did you mean 'events'?" in answer["unknown"]
     assert all(Path(answer["shipped"]).name in row["package"] for row in answer["where"])

@@ -58,6 +58,51 @@ def test_the_place_is_marked(text: str, span: Span, marks: str) -> None:
     assert Diagnostic("EC100", "m", span).render(text, "q").splitlines()[3] == marks
 
 
+LONG = "x" * 150 + "HERE" + "y" * 150
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "shown", "marks"),
+    [
+        pytest.param(LONG, Span(150, 154), f"…{'x' * 33}HERE{'y' * 63}…", " " * 34 + "^^^^", id="in the middle"),
+        pytest.param(LONG, Span(2, 4), f"{'x' * 100}…", "  ^^", id="near the start"),
+        pytest.param(LONG, Span(301, 304), f"…{'y' * 100}", " " * 98 + "^^^", id="at the end"),
+        pytest.param(LONG, Span(304, 304), f"…{'y' * 100}", " " * 101 + "^", id="after the end"),
+        pytest.param(LONG, Span(150, 304), f"…{'x' * 33}HERE{'y' * 63}…", " " * 34 + "^" * 67, id="longer than shown"),
+        pytest.param("x" * 100, Span(0, 1), "x" * 100, "^", id="a line that fits"),
+        pytest.param("\t" * 200 + "x", Span(200, 201), "…" + "\t" * 99 + "x", " " + "\t" * 99 + "^", id="tabs"),
+        pytest.param(
+            f"short\n{LONG}\nshort",
+            Span(156, 160),
+            f"…{'x' * 33}HERE{'y' * 63}…",
+            " " * 34 + "^^^^",
+            id="one of several lines",
+        ),
+    ],
+)
+def test_of_a_long_line_the_part_around_the_place_is_shown(text: str, span: Span, shown: str, marks: str) -> None:
+    line, marked = Diagnostic("EC100", "m", span).render(text, "q").splitlines()[2:4]
+    assert (line[6:], marked[6:]) == (shown, marks)
+
+
+@pytest.mark.parametrize(
+    ("count", "last"), [(30, None), (31, "… and 1 more"), (999, "… and 969 more"), (2000, "… and at least 1970 more")]
+)
+def test_of_very_many_mistakes_a_few_dozen_are_shown(count: int, last: str | None) -> None:
+    error = QueryError([Diagnostic("EC100", f"m{i}", Span(i, i + 1)) for i in range(count)], "x" * count)
+    shown = str(error).split("\n\n")
+    assert len([part for part in shown if part.startswith("error[EC100]")]) == 30
+    assert (shown[-1] if not shown[-1].startswith("error") else None) == last
+
+
+def test_very_long_names_do_not_make_messages_long() -> None:
+    name = "n" * 1_000_000
+    error = QueryError([Diagnostic("EC201", f"unknown variable '{name}'", Span(0, 1), f"known: {name}")], name)
+    assert str(error).startswith("error[EC201]: unknown variable 'nnn")
+    assert len(str(error)) < 1200
+    assert did_you_mean("x1", [f"x{i}" for i in range(2000)], "").startswith("known: x0, x1, ")  # type: ignore[union-attr]
+
+
 def test_lines_and_columns_count_from_one() -> None:
     assert [line_and_column("ab\nc\n", i) for i in (0, 1, 3, 5, 99)] == [(1, 1), (1, 2), (2, 1), (3, 1), (3, 1)]
 

@@ -25,7 +25,7 @@ def test_events_of_any_kind_have_the_same_plan(events: Any) -> None:
 
 def test_a_notebook_shows_the_plan_as_it_is_laid_out() -> None:
     plan = ec.explain(QUERY, TABLE, type="kind")
-    assert plan._repr_html_().startswith("<pre>PATTERN SEQ(A a, `&lt;B&gt;` b)\n")
+    assert "<b>PATTERN</b> <b>SEQ</b>(A a, `&lt;B&gt;` b)\n" in plan._repr_html_()
     assert repr(plan) == str(plan)
 
 

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.table import Table
 
+from eventcube.bench.checksum import checksum, same_matches
 from eventcube.bench.fresh import Fresh, in_fresh_process
 from eventcube.bench.measure import alternate, fastest, machine, one_core, save, screen
 from eventcube.bench.self_join import duckdb_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, Sequence
-from eventcube.errors import EventCubeError
 from eventcube.match import match
 
 GOALS = {"Q1": 2.0, "Q2": 2.0, "Q3": 2.0, "Q4": 2.0, "Q5": 5.0}
@@ -42,12 +41,6 @@ class EngineRow:
     peak_mib: float
     first_result: float
     first_answer: float
-
-
-class MatchesDifferError(EventCubeError):
-    """The two sides found different matches, so their times cannot be compared."""
-
-    code = "EC390"
 
 
 def eventcube_answer(table: pa.Table, query: Sequence) -> pa.Table:
@@ -97,7 +90,7 @@ def _measure(
     forms = duckdb_forms(query)
     # By the processor's clock: on a busy machine the other one might pick DuckDB a slower form than its best.
     form = fastest(forms, sql_answer, clock=time.process_time)
-    matches = _same_matches(query, eventcube_answer(table, query), sql_answer(forms[form]))
+    matches = _compared(query, eventcube_answer(table, query), sql_answer(forms[form]))
     timings = alternate(
         {"duckdb": lambda: sql_answer(forms[form]), "eventcube": lambda: eventcube_answer(table, query)}, repetitions
     )
@@ -120,13 +113,12 @@ def _measure(
     )
 
 
-def _same_matches(query: Sequence, ours: pa.Table, theirs: pa.Table) -> int:
-    """The number of matches, if both sides have as many and the same times among them."""
-    for variable in query.variables:
-        sums = [pc.sum(side[variable].cast(pa.int64())).as_py() for side in (ours, theirs)]
-        if ours.num_rows != theirs.num_rows or sums[0] != sums[1]:
-            raise MatchesDifferError(f"{query.name}: eventcube found {ours.num_rows} matches, DuckDB {theirs.num_rows}")
-    return int(ours.num_rows)
+def _compared(query: Sequence, ours: pa.Table, theirs: pa.Table) -> int:
+    """The number of matches, if both sides have the same ones; start and end are the first and the last event."""
+    shared = [*query.variables]
+    theirs = theirs.select([shared[0], shared[-1], *shared])
+    found = {"eventcube": ours.select(["start", "end", *shared]), "DuckDB": theirs}
+    return same_matches(query.name, {side: checksum(table.to_batches()) for side, table in found.items()})
 
 
 def _shown(rows: Iterable[EngineRow], repetitions: int) -> Table:

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Iterator
+from dataclasses import replace
 
+import click
+import pyarrow as pa
+
+from eventcube.check import examine, looked_at
 from eventcube.cli.columns import input_columns, parse_columns
-from eventcube.cli.inputs import FORMATS, find_inputs
+from eventcube.cli.inputs import FORMATS, Inputs, find_inputs
+from eventcube.cli.notes import input_names
 from eventcube.cli.query import read_query
 from eventcube.cli.settings import event_options, make_settings
 from eventcube.errors import OptionError
 from eventcube.language.printer import print_query
-from eventcube.language.syntax import Component
-from eventcube.options import options
-from eventcube.plan.bind import bind
+from eventcube.slips import as_flag
+
+_MISTAKE = 2
 
 
 @click.command(short_help="Tell all that is wrong with a query.")
 @click.argument("query")
-@click.option("--schema", "schema", multiple=True, metavar="INPUT", help="Files whose columns the query should fit.")
-@click.option("--columns", help="The columns, as in SQL: 'ts timestamp, kind string, price double'.")
-@click.option(
-    "--input-format", type=click.Choice(list(FORMATS)), help="The format of the files, if their name does not say."
-)
+@click.argument("inputs", nargs=-1, metavar="[INPUT]...")
+@click.option("--schema", "schema", multiple=True, metavar="INPUT", help="The same as INPUT.")
+@click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
+@click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
 @event_options
+@click.pass_context
 def check(
+    context: click.Context,
     query: str,
+    inputs: tuple[str, ...],
     schema: tuple[str, ...],
     columns: str | None,
     input_format: str | None,
@@ -35,9 +43,10 @@ def check(
     concepts: str | None,
     time_unit: str,
 ) -> None:
-    """Check QUERY (a file, or the text itself): its syntax, and with --schema or --columns also that it fits them.
+    """Check QUERY (a file, or the text itself): its syntax, its conditions, and that it fits the columns and events.
 
-    Prints the query in its normal form and "ok", or all that is wrong (exit code 2). Starts no Spark.
+    Prints the query in its normal form and "ok", or all that is wrong (exit code 2); what is probably a slip is told as
+    a warning. With INPUT the times and types of its events are read, too. Starts no Spark.
 
     \b
     Example:
@@ -45,18 +54,32 @@ def check(
           --type kind --columns 'ts timestamp, kind string, user string'
     """
     parsed = read_query(query)
-    if schema and columns:
-        raise OptionError("--schema and --columns say the same twice", code="EC422", hint="leave out one of them")
-    if schema or columns:
-        found = parse_columns(columns) if columns else input_columns(find_inputs(schema, input_format))
-        settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit).for_match()
-        hierarchy = settings.pop("concepts")
-        bind(parsed, options(**settings).schema(found), hierarchy)
-    if parsed.within is None and not isinstance(parsed.pattern, Component):
-        click.echo("warning: the query has no WITHIN: it can be slow, and find very much", err=True)
-        click.echo("hint: add, say, WITHIN 10 minutes", err=True)
+    named = (*inputs, *schema)
+    if named and columns:
+        raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
+    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit).for_match()
+    known, names, shown, batches = None, set[str](), None, iter(())
+    if columns:
+        known = parse_columns(columns)
+    elif named:
+        found = find_inputs(named, input_format)
+        known, names, shown = input_columns(found, time), input_names(found), found.shown
+        batches = _events(found, looked_at(known, time, type_), time)
+    result = examine(parsed, known, batches, sources=names, shown=shown, spell=as_flag, **settings)
+    # A type that no event has is what `run` refuses, too.
+    missing = [replace(w, code="EC202") for w in result.warnings if w.code == "EC501"]
+    warnings = [w for w in result.warnings if w.code != "EC501"]
+    errors = [*result.errors, *missing]
+    told = [*result.rendered(warnings, "warning"), *result.rendered(errors, "error")]
+    if told:
+        click.echo("\n\n".join(told), err=True)
+    if errors:
+        context.exit(_MISTAKE)
     click.echo(print_query(parsed))
-    click.echo(
-        "ok" if schema or columns else "ok (syntax only; --schema or --columns checks that it fits the events)",
-        err=True,
-    )
+    click.echo("ok" if known is not None else "ok (INPUT or --columns checks that it fits the events)", err=True)
+
+
+def _events(inputs: Inputs, columns: list[str], time: str) -> Iterator[pa.Table]:
+    from eventcube.cli.arrow_input import scan_events
+
+    return scan_events(inputs, columns, time)

@@ -1,4 +1,4 @@
-"""The columns of events: from files, from a list as one would write it in SQL, or from what a query mentions."""
+"""The columns of events: from files, or from a list as one would write it in SQL."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from eventcube.cli.inputs import Inputs
 from eventcube.errors import InputError, did_you_mean
-from eventcube.language.syntax import Attribute, Query
-from eventcube.language.tree import children
 
 TYPES = {
     **dict.fromkeys(("string", "text", "varchar"), pa.string()),
@@ -44,22 +42,8 @@ def parse_columns(text: str) -> pa.Schema:
     return pa.schema(fields)
 
 
-def input_columns(inputs: Inputs) -> pa.Schema:
+def input_columns(inputs: Inputs, time: str) -> pa.Schema:
     """The columns of files, found without Spark: from Parquet's footer, or from all the values of text."""
     from eventcube.cli.arrow_input import input_schema
 
-    return input_schema(inputs)
-
-
-def mentioned_columns(query: Query, time: str, type_: str | None) -> pa.Schema:
-    """The columns that a query names; what is in them is not known, so any use of them is allowed."""
-    fields = {time: pa.timestamp("us")}
-    if type_ is not None:
-        fields[type_] = pa.string()
-    todo: list[object] = [query]
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, Attribute):
-            fields.setdefault(node.name, pa.null())
-        todo += children(node)
-    return pa.schema(list(fields.items()))
+    return input_schema(inputs, time)

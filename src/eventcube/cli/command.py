@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -16,6 +20,7 @@ from eventcube.cli.check import check
 from eventcube.cli.demo import demo
 from eventcube.cli.explain import explain
 from eventcube.cli.run import run
+from eventcube.cli.warm import warm
 from eventcube.errors import EventCubeError, EventCubeWarning
 
 MISTAKE, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
@@ -37,7 +42,7 @@ class Commands(click.Group):
     def main(self, *args: Any, **settings: Any) -> NoReturn:
         """Run a subcommand and leave with its exit code."""
         settings["standalone_mode"] = False
-        with warnings.catch_warnings():
+        with _ended_by_signals(), warnings.catch_warnings():
             warnings.simplefilter("always", EventCubeWarning)
             warnings.showwarning = _show_warning
             try:
@@ -53,10 +58,51 @@ class Commands(click.Group):
                 place = f"{error.filename}: " if error.filename else ""
                 click.echo(f"error[EC426]: {place}{error.strerror or error}", err=True)
                 code = MISTAKE
-            except (click.Abort, KeyboardInterrupt):
-                click.echo("interrupted", err=True)
-                code = INTERRUPTED
+            except (click.Abort, KeyboardInterrupt, _Terminated, SystemError) as error:
+                code = _ended(error)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+class _Terminated(SystemExit):
+    """A signal asked the process to end. It is told at the end: standard error may be sent elsewhere meanwhile."""
+
+
+def _ended(error: BaseException) -> Any:
+    """Tell that a signal came, and give the exit code; other errors are raised again.
+
+    One that comes while a compiled loop begins is told by an error around it.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, click.Abort | KeyboardInterrupt | _Terminated):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None:
+        raise error
+    with contextlib.suppress(OSError):
+        click.echo("terminated" if isinstance(cause, _Terminated) else "interrupted", err=True)
+    return cause.code if isinstance(cause, _Terminated) else INTERRUPTED
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let the signals that ask a process to end do so as Ctrl-C does: what is temporary is removed on the way out."""
+
+    def end(number: int, _: FrameType | None) -> NoReturn:
+        # Once is enough: a second one must not cut off the removal.
+        for other in taken:
+            signal.signal(other, signal.SIG_IGN)
+        raise _Terminated(128 + number)
+
+    taken: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        # One that is ignored stays so, as under nohup.
+        taken += [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _forget_output() -> None:
@@ -77,7 +123,8 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     if issubclass(category, EventCubeWarning):
-        click.echo(f"warning: {message}", err=True)
+        coded = isinstance(message, EventCubeWarning) and message.code is not None
+        click.echo(f"warning{'' if coded else ': '}{message}", err=True)
     else:
         print(warnings.formatwarning(message, category, filename, lineno, line), end="", file=file or sys.stderr)
 
@@ -93,9 +140,9 @@ def main() -> None:
       eventcube run --help              ask a query of your own events
 
     Exit codes: 0 done, 1 the demo did not find what was planted, 2 a mistake in what was asked (the message says
-    which), 130 interrupted, 141 the reader of the output went away.
+    which), 130 interrupted, 141 the reader of the output went away, 143 terminated (129 by a terminal that closed).
     """
 
 
-for _subcommand in (run, check, explain, demo, bench):
+for _subcommand in (run, check, explain, demo, bench, warm):
     main.add_command(_subcommand)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,10 +30,11 @@ def read_options(types: pa.Schema | None = None) -> pa_csv.ConvertOptions:
     return pa_csv.ConvertOptions(column_types=known, null_values=[""], strings_can_be_null=True)
 
 
-def csv_columns(files: Sequence[str]) -> pa.Schema:
+def csv_columns(files: Sequence[str], look_at: Callable[[pa.RecordBatch], None] | None = None) -> pa.Schema:
     """The columns of the files, which all must have the same; one pass over all values.
 
-    Times with more than six digits of a second are in nanoseconds, so that Arrow can read them.
+    Times with more than six digits of a second are in nanoseconds, so that Arrow can read them. `look_at` is shown
+    all rows, as text.
     """
     names: list[str] = []
     guesses: list[_Guess] = []
@@ -46,14 +47,12 @@ def csv_columns(files: Sequence[str]) -> pa.Schema:
         elif header != names:
             raise InputError(_difference(file, header, files[0], names), code="EC331", hint="read them one by one")
         with readable([file], "csv"):
-            _look_at(guesses, _as_text(file, names))
+            for batch in _as_text(file, names):
+                for guess, column in zip(guesses, batch.columns, strict=True):
+                    guess.look_at(column)
+                if look_at is not None:
+                    look_at(batch)
     return pa.schema([(name, guess.type) for name, guess in zip(names, guesses, strict=True)])
-
-
-def _look_at(guesses: list[_Guess], batches: Iterable[pa.RecordBatch]) -> None:
-    for batch in batches:
-        for guess, column in zip(guesses, batch.columns, strict=True):
-            guess.look_at(column)
 
 
 def in_microseconds(type_: pa.DataType) -> pa.DataType:

@@ -52,6 +52,7 @@ def demo(events: int, seed: int, out: Path, master: str) -> int:
       eventcube demo --events 500000
     """
     from eventcube.bench.hospital import QUERY, hospital_day
+    from eventcube.cli.compiling import compile_loops
     from eventcube.cli.on_spark import Spark
     from eventcube.cli.progress import working
     from eventcube.match import match
@@ -69,6 +70,8 @@ def demo(events: int, seed: int, out: Path, master: str) -> int:
     click.echo("room after they had been washed?\n")
     click.secho(QUERY, fg="cyan")
 
+    if master.startswith("local"):
+        compile_loops()
     spark = Spark(master, {}, quiet=False)
     try:
         begun = clock.monotonic()

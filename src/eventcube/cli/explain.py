@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import click
+import pyarrow as pa
 
-from eventcube.cli.columns import input_columns, mentioned_columns, parse_columns
+from eventcube.check import mentioned_columns
+from eventcube.cli.columns import input_columns, parse_columns
+from eventcube.cli.compiling import compile_loops
 from eventcube.cli.inputs import FORMATS, find_inputs
 from eventcube.cli.query import read_query
 from eventcube.cli.settings import event_options, make_settings, strategy_option
@@ -48,9 +51,10 @@ def explain(
     if inputs and columns:
         raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
     if inputs:
-        found = input_columns(find_inputs(inputs, input_format))
+        found = input_columns(find_inputs(inputs, input_format), time)
     else:
-        found = parse_columns(columns) if columns else mentioned_columns(parsed, time, type_)
+        known = {time: pa.timestamp("us"), **({type_: pa.string()} if type_ is not None else {})}
+        found = parse_columns(columns) if columns else mentioned_columns(parsed, known)
     settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy)
     if analyze or strategy != AUTO:
         # What knows the strategies takes a while to load.
@@ -59,7 +63,9 @@ def explain(
 
         if analyze and not inputs:
             raise OptionError("--analyze needs events", code="EC419", hint="name an INPUT")
-        events = read_events(find_inputs(inputs, input_format)) if analyze else found
+        events = read_events(find_inputs(inputs, input_format), time) if analyze else found
+        if analyze:
+            compile_loops()
         click.echo(analyzed(parsed, events, analyze=analyze, **settings.for_match()))
         return
     click.echo(plan_explain.explain(parsed, found, **settings.for_match()))

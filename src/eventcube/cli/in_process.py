@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,45 +16,72 @@ from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
-from eventcube.cli.survey import Survey, first, wanted_types
-from eventcube.engine.counters import Counters, Counts
+from eventcube.cli.survey import Check, Survey, first
+from eventcube.engine.counters import Counters
+from eventcube.engine.counts import Counts
+from eventcube.engine.time_text import has_zones
+from eventcube.errors import warn
 from eventcube.language.syntax import Query
 from eventcube.match import run, set_aside, warn_unbounded
+from eventcube.plan.advice import once_each, warn_of_conditions
+from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.ingest import REASON
 from eventcube.runtime.runtime import Runtime
+from eventcube.slips import example_of, wanted_types
 
 
 class InProcess:
     """One query over files, on one core; see `Runner`."""
 
-    def __init__(self, inputs: Inputs, query: Query, settings: Settings, *, quiet: bool) -> None:
+    start_seconds = 0.0
+
+    def __init__(
+        self, inputs: Inputs, query: Query, settings: Settings, *, flat: bool = False, quiet: bool = False
+    ) -> None:
         self.query, self.settings, self.quiet = query, settings, quiet
         with working(f"reading {inputs.shown}", quiet=quiet):
-            self.events = read_events(inputs)
+            self.events = read_events(inputs, settings.time)
         self.columns = self.events.schema
-        self.runtime = Runtime(query, schema=self.events.schema, **settings.for_match())
-        self.schema = self.runtime.schema
+        # What the events show is looked for before the run; see `survey`.
+        self.runtime = Runtime(query, schema=self.events.schema, advise=False, **settings.for_match())
+        self._columns = flat_columns(self.runtime.schema, event_columns(query) if flat else ())
+        self.schema = plain_schema(self.runtime.schema, self._columns)
         self.counters = Counts()
         self.counters.follow(lambda: Counters(**self.runtime.counters))
         warn_unbounded(query)
+        for bound in self.runtime.bound_queries.values():
+            warn_of_conditions(bound)
+            if bound.warnings_if_zoned and has_zones(self.events.column(settings.time)):
+                for problem in once_each(bound.warnings_if_zoned):
+                    warn(problem, query.text, query.source)
 
     def sample(self, columns: list[str], most: int) -> pa.Table:
         """Some of the events, with these columns only."""
         return self.events.select(columns).slice(0, most)
 
+    @cached_property
     def survey(self) -> Survey:
         """What the input holds."""
-        aside = pc.value_counts(self._aside()[REASON]).to_pylist()
-        reasons = {str(count["values"]): int(count["counts"]) for count in aside}
+        aside = self._aside()
+        reasons = dict(_counted(aside[REASON]))
+        places = {reason: pc.index(aside[REASON], reason).as_py() for reason in reasons}
+        examples = {reason: example_of(aside[self.settings.time][place]) for reason, place in places.items()}
         if self.settings.type is None:
-            return Survey(self.events.num_rows, reasons)
-        there = set(pc.unique(self.events[self.settings.type]).to_pylist())
+            return Survey(self.events.num_rows, reasons, examples)
+        there = Counter(dict(_counted(self.events[self.settings.type])))
         wanted = wanted_types(self.query, self.settings.concepts)
-        missing = frozenset(name for name, types in wanted.items() if not types & there)
-        return Survey(self.events.num_rows, reasons, missing, first(there) if missing else ())
+        missing = frozenset(name for name, types in wanted.items() if not types & there.keys())
+        skipped = {name: why for name, types in wanted.items() if (why := self._skipped(types, aside, there))}
+        return Survey(self.events.num_rows, reasons, examples, missing, first(there) if missing else (), skipped)
 
-    def first(self, most: int) -> tuple[pa.Table, int]:
+    def _skipped(self, types: Collection[str], aside: pa.Table, there: Mapping[str, int]) -> dict[str, int]:
+        """Why rows of some types are skipped, if all of them are; nothing if one is not."""
+        own = aside.filter(pc.is_in(aside[self.settings.type].cast(pa.string()), pa.array(sorted(types), pa.string())))
+        return dict(_counted(own[REASON])) if own.num_rows == sum(there[t] for t in types if t in there) else {}
+
+    def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
         """The earliest matches, and how many there are."""
+        check()
         kept, total = self.schema.empty_table(), 0
         order = [(name, "ascending") for name in (self.schema.names if self.query.agg else ("end", "start"))]
         for batch in self.batches():
@@ -64,19 +93,21 @@ class InProcess:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All matches, as they are found."""
         with self._working():
-            yield from run(self.runtime, self.events)
+            for batch in run(self.runtime, self.events):
+                yield plain_batch(batch, self._columns)
 
-    def write_file(self, path: Path | None, format_: str) -> int:
+    def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output."""
+        check()
         return write_batches(self.batches(), self.schema, format_, path)
 
-    def write_folder(self, path: Path, format_: str) -> int:
+    def write_folder(self, path: Path, format_: str, check: Check) -> int:
         """Write all matches into a folder."""
         with new_folder(path) as folder:
-            return self.write_file(folder / f"part-00000.{format_}", format_)
+            return self.write_file(folder / f"part-00000.{format_}", format_, check)
 
     def write_set_aside(self, path: Path, format_: str) -> None:
-        """Write the rows that cannot be used, with the reason."""
+        """Write the skipped rows, with the reason."""
         rows = self._aside()
         write_batches(rows.to_batches(), rows.schema, format_, path)
 
@@ -93,3 +124,10 @@ class InProcess:
             return Reading(counters["events"], self.events.num_rows, f"{counters['matches']:,} matches")
 
         return working("matching", poll, quiet=self.quiet)
+
+
+def _counted(column: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
+    """The texts of a column, and how often each is there."""
+    for count in pc.value_counts(column).to_pylist():
+        if count["values"] is not None:
+            yield str(count["values"]), int(count["counts"])

@@ -1,61 +1,61 @@
-"""Notes on what was probably meant otherwise, from a look at some of the events."""
+"""Notes on what was probably meant otherwise, from the names of the input and a look at some of the events."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from pathlib import PurePath
 
-import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.cli.inputs import Inputs
 from eventcube.cli.settings import Settings
-from eventcube.cli.survey import wanted_types
-from eventcube.language.check import components
+from eventcube.errors import warn
 from eventcube.language.syntax import Query
-from eventcube.options import UNITS_IN_MICROSECONDS
 from eventcube.schema import Kind, kind_of
-
-SAMPLED = 10_000
-# Whole numbers are taken to count from 1970 in a unit if that puts all of them into these years.
-_LIKELY_YEARS = (1990, 2100)
+from eventcube.slips import (
+    SAMPLED,
+    as_flag,
+    named_types,
+    other_source,
+    type_column,
+    unlikely_times,
+    untyped,
+    wanted_types,
+)
 
 Sample = Callable[[list[str], int], pa.Table]
 
 
+def input_names(inputs: Inputs) -> set[str]:
+    """The names that the files and folders of an input go by, with and without their endings."""
+    parts = {part for path in (*inputs.paths, *inputs.files) for part in PurePath(path).parts}
+    return parts | {part.split(".")[0] for part in parts}
+
+
+def note_source(query: Query, inputs: Inputs) -> None:
+    """Warn of FROM that names neither a file nor a folder of the input."""
+    problem = other_source(query, input_names(inputs), inputs.shown)
+    if problem is not None:
+        warn(problem)
+
+
 def note_untyped(query: Query, settings: Settings, columns: pa.Schema, sample: Sample) -> None:
-    """Remind of --type where the query names types but no column holds them."""
-    named = [c for c in components(query.pattern) if c.var is not None and c.var != c.type]
-    if settings.type is not None or not named:
+    """Warn where the query names types, and no column was named as theirs."""
+    if settings.type is not None or not named_types(query):
         return
-    types = pa.array(sorted(set().union(*wanted_types(query, settings.concepts).values())))
     texts = [f.name for f in columns if kind_of(f.type) is Kind.TEXT]
-    events = sample(texts, SAMPLED) if texts else pa.table({})
-    holding = [n for n in texts if pc.any(pc.is_in(events[n].cast(pa.string()), types.cast(pa.string()))).as_py()]
-    some = f" (perhaps --type {holding[0]})" if holding else ""
-    click.echo(f"note: no type column is named{some}, so every event can be a {named[0].type}; see --type", err=True)
+    types = frozenset().union(*wanted_types(query, settings.concepts).values())
+    holding = type_column(sample(texts, SAMPLED), types) if texts else None
+    warn(untyped(query, holding, as_flag))
 
 
 def note_time_unit(settings: Settings, columns: pa.Schema, sample: Sample) -> None:
-    """Warn of whole numbers that are times soon after 1970 as they are read, but not in another unit."""
+    """Warn of whole numbers that are times soon after 1970 or far off as they are read, but not in another unit."""
     if kind_of(columns.field(settings.time).type) is not Kind.INTEGER:
         return
     times = pc.min_max(sample([settings.time], SAMPLED)[settings.time]).as_py()
-    if times["min"] is None or not 0 <= times["max"] * UNITS_IN_MICROSECONDS[settings.time_unit] < _start_of(1971):
-        return
-    for unit, factor in UNITS_IN_MICROSECONDS.items():
-        first, last = _LIKELY_YEARS
-        if _start_of(first) <= times["min"] * factor and times["max"] * factor < _start_of(last):
-            click.echo(
-                f"warning: with --time-unit {settings.time_unit} the times in {settings.time} lie in early 1970\n"
-                f"hint: with --time-unit {unit} they would lie in {_year(times['min'] * factor)}",
-                err=True,
-            )
-
-
-def _start_of(year: int) -> int:
-    return int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
-
-
-def _year(microseconds: int) -> int:
-    return datetime.fromtimestamp(microseconds / 1e6, UTC).year
+    if times["min"] is not None:
+        problem = unlikely_times(times["min"], times["max"], settings.time, settings.time_unit, as_flag)
+        if problem is not None:
+            warn(problem)

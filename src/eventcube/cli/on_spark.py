@@ -9,33 +9,41 @@ import sys
 import tempfile
 import threading
 import time as clock
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from eventcube.cli.arrow_input import check_parquet, refuse_empty, text_columns
+from eventcube.cli.csv_survey import CsvSurvey
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.settings import Settings
-from eventcube.cli.survey import Survey, first, wanted_types
-from eventcube.engine.counters import Counts
-from eventcube.errors import EventCubeError, InputError, OptionError
+from eventcube.cli.stored_times import zone_of_times
+from eventcube.cli.survey import Check, Survey, first
+from eventcube.engine.counts import Counts
+from eventcube.errors import EventCubeError, EventCubeWarning, InputError, OptionError
 from eventcube.language.syntax import Query
 from eventcube.match import match, set_aside
+from eventcube.options import options
 from eventcube.runtime.ingest import REASON
-from eventcube.schema import Kind, kind_of
+from eventcube.slips import are_many, wanted_types
 from eventcube.spark import files, survey
-from eventcube.spark.columns import arrow_schema, quoted
+from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
-from eventcube.spark.session import start_session
+from eventcube.spark.session import PATIENCE_SECONDS, end_jvm, start_session
 from eventcube.spark.tasks import running_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# Spark would write times in 96 bits, which others read as times without a zone.
+_PLAIN_TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 
 class Spark:
@@ -44,9 +52,11 @@ class Spark:
     def __init__(self, master: str, settings: dict[str, str], *, quiet: bool) -> None:
         self.quiet = quiet
         self.failed = False
+        self._open = True
         descriptor, log = tempfile.mkstemp(prefix="eventcube-spark-", suffix=".log")
         self.log = Path(log)
         self._handler = logging.FileHandler(log)
+        begun = clock.monotonic()
         logging.getLogger().addHandler(self._handler)
         try:
             with working(f"starting Spark ({master})", quiet=quiet), _stderr_to(descriptor), plain_failures(log):
@@ -60,7 +70,7 @@ class Spark:
         if threading.current_thread() is threading.main_thread():
             # PySpark's own would call the JVM in the middle of another call. Stopping the session ends its jobs, too.
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.begun = clock.monotonic()
+        self.start_seconds = clock.monotonic() - begun
 
     def working(self, title: str) -> AbstractContextManager[None]:
         """Show how far Spark is while the block runs, and tell plainly what it could not do."""
@@ -74,6 +84,9 @@ class Spark:
             try:
                 with plain_failures(str(self.log)), working(title, poll, quiet=self.quiet):
                     yield
+            except (KeyboardInterrupt, SystemExit):
+                self.abort()
+                raise
             except EventCubeError as error:
                 self.failed = str(self.log) in (error.hint or "")
                 raise
@@ -84,11 +97,25 @@ class Spark:
         return block()
 
     def close(self) -> None:
-        """Stop the session; Spark's messages are kept only if something failed."""
-        try:
-            self.session.stop()
-        finally:
+        """Stop the session, unless that was done; Spark's messages are kept only if something failed."""
+        if self._open:
+            self._open = False
+            try:
+                self.session.stop()
+            finally:
+                self._forget()
+
+    def abort(self) -> None:
+        """End all that runs, so that nothing more is written.
+
+        A JVM of our own is not asked to stop the session: it would listen only when the job at hand is done.
+        """
+        if end_jvm(PATIENCE_SECONDS):
+            self._open = False
             self._forget()
+        else:
+            with suppress(Exception):
+                self.close()
 
     def _forget(self) -> None:
         logging.getLogger().removeHandler(self._handler)
@@ -101,24 +128,49 @@ class OnSpark:
     """One query over files; see `Runner`."""
 
     def __init__(
-        self, inputs: Inputs, query: Query, settings: Settings, master: str, conf: tuple[str, ...], *, quiet: bool
+        self,
+        inputs: Inputs,
+        query: Query,
+        settings: Settings,
+        master: str,
+        conf: tuple[str, ...],
+        *,
+        flat: bool = False,
+        quiet: bool = False,
     ) -> None:
         self.query, self.settings = query, settings
         configured = dict(_key_value(item) for item in conf)
         refuse_empty(inputs)
-        nanoseconds = check_parquet(inputs)
+        stored = check_parquet(inputs, settings.time)
+        self._wanted = wanted_types(query, settings.concepts) if settings.type is not None else {}
+        counted = CsvSurvey(settings.time, settings.type, self._wanted)
         with working(f"looking at {inputs.shown}", quiet=quiet):
-            columns = text_columns(inputs)
-        self.spark = Spark(master, configured, quiet=quiet)
-        self.begun = self.spark.begun
-        self.counters = Counts()
+            columns = text_columns(inputs, counted.look_at)
+        self._counted = None if columns is None else counted.survey(columns, settings.time_unit)
+        self._counts: Callable[[], Mapping[str, int]] | None = None
+        self.spark = Spark(master, {**_PLAIN_TIMES, **configured}, quiet=quiet)
+        self.start_seconds = self.spark.start_seconds
+        # The survey counts the rows.
+        self.counters = Counts(rows=False)
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
                 paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
-                self.read: DataFrame = files.read_files(self.spark.session, paths, inputs.format, columns, nanoseconds)
+                self.read: DataFrame = files.read_files(
+                    self.spark.session, paths, inputs.format, columns, stored.nanoseconds
+                )
                 self.events = self.read.drop(files.CORRUPT)
+                zone = self._remote_zone() if inputs.remote and inputs.format == "parquet" else stored.zone
+                if zone is not None and ZONE_SETTING not in configured:
+                    files.use_zone(self.spark.session, zone)
                 self.columns = arrow_schema(self.events)
-                self.matches: DataFrame = match(self.events, query, counters=self.counters, **settings.for_match())
+                text = inputs.format != "parquet" and self._counted is None
+                events = self._counted_while_matched() if text else self.events
+                with warnings.catch_warnings():
+                    # A look at the events tells better; see `note_untyped`.
+                    warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
+                    self.matches: DataFrame = match(
+                        events, query, flat=flat, counters=self.counters, **settings.for_match()
+                    )
                 self.schema = arrow_schema(self.matches)
         except BaseException:
             self.close()
@@ -129,43 +181,80 @@ class OnSpark:
         with self.spark.working("looking at some events"):
             return self.events.select(*map(quoted, columns)).limit(most).toArrow()
 
+    @cached_property
     def survey(self) -> Survey:
-        """What the input holds."""
+        """What the input holds. What JSON holds is counted while it is matched, and known only then."""
+        if self._counted is not None:
+            return self._counted
         named = self.settings
-        wanted = wanted_types(self.query, named.concepts) if named.type is not None else {}
         with self.spark.working("counting events"):
-            events, usable, missing = survey.count_events(self.events, named.time, named.type, wanted)
-            reasons = {}
-            if usable < events or kind_of(self.columns.field(named.time).type) is Kind.TEXT:
-                reasons = survey.count_reasons(self._aside(), REASON)
+            counts = self._counts or partial(survey.count_events, self.events, self._survey_columns())
+            events, reasons, missing = survey.read_survey(counts(), self._wanted)
+            examples: dict[str, object] = {}
+            if are_many(events, sum(reasons.values())):
+                reasons, examples = survey.count_reasons(self._aside(), REASON, named.time)
             types = first(survey.some_types(self.events, named.type)) if missing and named.type else ()
-        return Survey(events, reasons, missing, types)
+        return Survey(events, reasons, examples, missing, types)
 
-    def first(self, most: int) -> tuple[pa.Table, int]:
+    def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
         """The earliest matches, and how many there are."""
         order = self.schema.names if self.query.agg else ["end", "start"]
+        self._check(check, matched=False)
         with self.spark.working("matching"):
-            return files.first_rows(self.matches, order, most)
+            found = files.first_rows(self.matches, order, most)
+        self._check(check, matched=True)
+        return found
 
-    def write_file(self, path: Path | None, format_: str) -> int:
+    def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output."""
-        with self.spark.working("matching"), closing(files.collect_batches(self.matches)) as batches:
-            return write_batches(batches, self.schema, format_, path)
+        self._check(check, matched=False)
+        with ExitStack() as stack:
+            with self.spark.working("matching"):
+                batches = stack.enter_context(files.computed(self.matches))
+            self._check(check, matched=True)
+            with self.spark.working("writing matches"):
+                return write_batches(batches, self.schema, format_, path)
 
-    def write_folder(self, path: Path, format_: str) -> int:
+    def write_folder(self, path: Path, format_: str, check: Check) -> int:
         """Write all matches into a folder, in parallel."""
-        with self.spark.working("matching"), new_folder(path.resolve()) as folder:
-            return files.write_folder(self.matches, str(folder), format_)
+        self._check(check, matched=False)
+        # What is temporary is removed last, when nothing runs any more that could write to it.
+        with new_folder(path.resolve()) as folder:
+            with self.spark.working("matching"):
+                rows = files.write_folder(self.matches, str(folder), format_)
+            self._check(check, matched=True)
+            return rows
 
     def write_set_aside(self, path: Path, format_: str) -> None:
-        """Write the rows that cannot be used, with the reason."""
+        """Write the skipped rows, with the reason."""
         aside = self._aside()
-        with self.spark.working("writing what was set aside"), closing(files.collect_batches(aside)) as batches:
+        with self.spark.working("writing the skipped rows"), files.computed(aside) as batches:
             write_batches(batches, arrow_schema(aside), format_, path)
 
     def close(self) -> None:
         """Stop Spark."""
         self.spark.close()
+
+    def _check(self, check: Check, *, matched: bool) -> None:
+        """Check the input as soon as it is known: before the matches are, or after, where matching counts it."""
+        if matched == (self._counts is not None):
+            check()
+
+    def _counted_while_matched(self) -> DataFrame:
+        """The events, counted whenever a job goes through them; to parse text once more would cost far more."""
+        named = self.settings
+        options(time=named.time, type=named.type, time_unit=named.time_unit).schema(self.columns)
+        events, self._counts = survey.observed(self.events, self._survey_columns())
+        return events
+
+    def _remote_zone(self) -> str | None:
+        """The zone of times in Parquet files that only Spark can open."""
+        columns = files.stored_schema(self.read)
+        return None if columns is None else zone_of_times(columns, self.settings.time)
+
+    def _survey_columns(self) -> list[Column]:
+        named = self.settings
+        return survey.survey_columns(self.events, named.time, named.type, named.time_unit, self._wanted)
 
     def _aside(self) -> DataFrame:
         named = self.settings

@@ -46,7 +46,7 @@ def _hint(reason: str) -> str | None:
     if "changed from" in reason:
         return "without Spark all values of a column must be of one kind: leave out --no-spark"
     if "JSON parse error" in reason:
-        return "on Spark lines that are not JSON are set aside: leave out --no-spark"
+        return "on Spark, lines that are not JSON are skipped: leave out --no-spark"
     if "not a parquet file" in reason or "magic bytes" in reason:
         return "is it another format? say --input-format csv or jsonl"
     return None

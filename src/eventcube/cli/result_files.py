@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -18,7 +16,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
+from eventcube.cli.temporary import temporary_file, temporary_folder
 from eventcube.errors import OptionError
+from eventcube.plan.event_columns import plain_batch, plain_columns, struct_columns
+from eventcube.plan.zones import known_zone
 
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format_: str, path: Path | None) -> int:
@@ -52,23 +53,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A folder to write to, which takes its place, and that of a folder there before, only when it is whole."""
     with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
-        try:
-            yield temporary
-            temporary.chmod(0o755)
-            remove(path)
-            temporary.replace(path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-
-
-def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+        with temporary_folder(path) as folder:
+            yield folder
 
 
 @contextmanager
@@ -78,17 +64,8 @@ def _sink(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            yield file  # type: ignore[misc]
-        except BaseException:
-            temporary.unlink()
-            raise
-    temporary.chmod(0o644)
-    if path.is_dir():
-        shutil.rmtree(path)
-    temporary.replace(path)
+    with temporary_file(path) as temporary, temporary.open("wb") as file:
+        yield file
 
 
 def _written(
@@ -115,26 +92,28 @@ def _written(
 
 def flattened(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch for CSV: an event's columns as `r.id`, `r.room`, …; lengths of time in seconds."""
-    columns, names = [], []
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pat.is_struct(field.type):
-            # `flatten` keeps the nulls of the struct, which `field` would lose.
-            columns += column.flatten()
-            names += [f"{field.name}.{inner.name}" for inner in field.type]
-        else:
-            columns.append(column)
-            names.append(field.name)
-    return pa.RecordBatch.from_arrays([_csv_ready(c) for c in columns], names)
+    plain = plain_batch(batch, plain_columns(batch.schema, struct_columns(batch.schema), "."))
+    return pa.RecordBatch.from_arrays([_csv_ready(c) for c in plain.columns], plain.schema.names)
 
 
 def _csv_ready(column: pa.Array) -> pa.Array:
     type_ = column.type
     if pat.is_duration(type_):
         return pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64()), 1e6)
+    if pat.is_timestamp(type_) and type_.tz not in (None, "UTC"):
+        return _with_offset(column)
     if pat.is_nested(type_):
         values = (v.as_py() for v in column)
         return pa.array([None if v is None else json.dumps(v, default=_plain) for v in values], pa.string())
     return column
+
+
+def _with_offset(times: pa.Array) -> pa.Array:
+    """What clocks in the zone show, with the offset as it is read: 2026-03-29 03:00:00.000000+02:00."""
+    zone = known_zone(str(times.type.tz))
+    if zone is None:
+        return times.cast(pa.timestamp(times.type.unit, "UTC"))
+    return pc.strftime(times.cast(pa.timestamp(times.type.unit, zone)), format="%Y-%m-%d %H:%M:%S%Ez")
 
 
 def _plain(value: Any) -> Any:

@@ -10,24 +10,29 @@ from typing import Protocol
 import click
 import pyarrow as pa
 
+from eventcube.cli.compiling import compile_loops
 from eventcube.cli.inputs import FORMATS, find_inputs, format_by_name
-from eventcube.cli.notes import note_time_unit, note_untyped
+from eventcube.cli.notes import note_source, note_time_unit, note_untyped
 from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_losses, refuse_unknown_ending, result_format
 from eventcube.cli.query import read_query
-from eventcube.cli.result_files import remove
 from eventcube.cli.screen import show_matches
 from eventcube.cli.settings import event_options, make_settings, strategy_option
 from eventcube.cli.summary import Summary
-from eventcube.cli.survey import Survey, check_survey
+from eventcube.cli.survey import Check, Survey, check_survey
+from eventcube.cli.temporary import remove
 
 SHOWN_MATCHES = 20
 
 
 class Runner(Protocol):
-    """A query about to run somewhere. `columns` are those of the events, `schema` is that of the matches."""
+    """A query about to run somewhere. `columns` are those of the events, `schema` is that of the matches.
+
+    `start_seconds` is how long Spark took to start.
+    """
 
     columns: pa.Schema
     schema: pa.Schema
+    start_seconds: float
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -36,20 +41,21 @@ class Runner(Protocol):
     def sample(self, columns: list[str], most: int) -> pa.Table:
         """Some of the events, with these columns only."""
 
+    @property
     def survey(self) -> Survey:
-        """What the input holds."""
+        """What the input holds; known when `check` is called."""
 
-    def first(self, most: int) -> tuple[pa.Table, int]:
+    def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
         """The earliest matches, and how many there are."""
 
-    def write_file(self, path: Path | None, format_: str) -> int:
+    def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output; gives their number."""
 
-    def write_folder(self, path: Path, format_: str) -> int:
+    def write_folder(self, path: Path, format_: str, check: Check) -> int:
         """Write all matches into a folder; gives their number."""
 
     def write_set_aside(self, path: Path, format_: str) -> None:
-        """Write the rows that cannot be used, with the reason."""
+        """Write the skipped rows, with the reason."""
 
     def close(self) -> None:
         """Give back what is held."""
@@ -69,12 +75,13 @@ class Runner(Protocol):
     "--input-format", type=click.Choice(list(FORMATS)), help="The format of the input, if its name does not say."
 )
 @event_options
+@click.option("--flat", is_flag=True, help="A column a_ts, a_id, … for each column of an event a, instead of a struct.")
 @click.option("--limit", type=click.IntRange(1), help="At most so many matches, the earliest.")
 @strategy_option
 @click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
 @click.option("--no-spark", is_flag=True, help="Run in this process on one core: quickest for small inputs.")
-@click.option("--set-aside", type=click.Path(), help="Where rows go that cannot be used (no time, no type).")
+@click.option("--set-aside", type=click.Path(), help="Where to write skipped rows, with the reason (no time, no type).")
 @click.option("--overwrite", is_flag=True, help="Replace what is at --out and --set-aside.")
 @click.option("--allow-missing-types", is_flag=True, help="Run even if no event has a type that the query names.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object; matches need --out.")
@@ -91,6 +98,7 @@ def run(
     order_by: str | None,
     concepts: str | None,
     time_unit: str,
+    flat: bool,
     limit: int | None,
     strategy: str,
     master: str,
@@ -102,25 +110,29 @@ def run(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Ask QUERY (a file, or the text itself) of the events in INPUT, and write or show every match.
+    """Find every match of QUERY in the events of INPUT, and write or show it.
 
     \b
+    QUERY: the query itself, or a text file with one query (its name ends in .neel by convention).
     INPUT: Parquet, CSV (with a header) or JSON lines; files, folders or globs, all of one format.
     Example:
       eventcube run 'PATTERN SEQ(Login a, !Logout b, Login c) WHERE a.user = c.user WITHIN 1 hour' \\
           events.csv --type kind --out matches.parquet
 
     An --out that ends in .parquet, .csv or .jsonl is one file; a name without an ending, or with / at its end, is a
-    folder, written in parallel: best for many matches. In CSV an event r becomes columns r.ts, r.id, …, and a length
-    of time seconds. --format csv or jsonl without --out goes to standard output. Rows without a time or a type are set
-    aside and counted. An input without any event, or a type that no event has, is a mistake (exit code 2).
+    folder, written in parallel: best for many matches. In CSV an event r becomes columns r.ts, r.id, … (with --flat
+    r_ts, r_id, …, as in every format), and a length of time seconds. --format csv or jsonl without --out goes to
+    standard output. Rows without a time or a type are skipped and counted. An input without any event, or a type
+    that no event has, is a mistake (exit code 2).
     """
     begun = clock.monotonic()
+    compile_seconds = 0.0
     parsed = read_query(query)
     settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy, limit)
     format_ = result_format(out, format_, as_json)
     refuse_unknown_ending(set_aside, "--set-aside")
     found = find_inputs(inputs, input_format)
+    note_source(parsed, found)
     refuse_losses(found, out, set_aside)
     for path in (out, set_aside):
         refuse_existing(path, overwrite)
@@ -128,36 +140,46 @@ def run(
     if no_spark:
         from eventcube.cli.in_process import InProcess
 
-        runner = InProcess(found, parsed, settings, quiet=quiet or as_json)
+        loaded = clock.monotonic()
+        runner = InProcess(found, parsed, settings, flat=flat, quiet=quiet or as_json)
     else:
         from eventcube.cli.on_spark import OnSpark
 
-        runner = OnSpark(found, parsed, settings, master, conf, quiet=quiet or as_json)
-        begun = runner.begun
+        loaded = clock.monotonic()
+        runner = OnSpark(found, parsed, settings, master, conf, flat=flat, quiet=quiet or as_json)
     try:
         note_untyped(parsed, settings, runner.columns, runner.sample)
         note_time_unit(settings, runner.columns, runner.sample)
-        survey = runner.survey()
-        check_survey(survey, parsed, found.shown, settings.concepts, allow_missing_types)
-        matches = _answer(runner, out, format_)
+
+        def check() -> None:
+            check_survey(runner.survey, parsed, found.shown, settings, allow_missing_types)
+
+        if no_spark or master.startswith("local"):
+            compile_seconds = compile_loops(quiet=quiet or as_json)
+        matches = _answer(runner, out, format_, check)
+        survey = runner.survey
         aside = sum(survey.set_aside.values())
         if set_aside and aside:
             runner.write_set_aside(Path(set_aside), format_by_name(set_aside) or "parquet")
         elif set_aside:
-            # What an earlier run set aside is not what this one did.
+            # Rows that an earlier run skipped would be taken for those of this one.
             remove(Path(set_aside))
+        ended = clock.monotonic()
     finally:
         runner.close()
     summary = Summary(
         survey.events,
         aside,
         matches,
-        clock.monotonic() - begun,
+        ended - loaded - runner.start_seconds - compile_seconds,
         out,
         set_aside if aside else None,
         survey.set_aside,
         bool(parsed.agg),
         {name: count for name, count in runner.counters.items() if name.startswith(("inner_", "view_"))},
+        loaded - begun + runner.start_seconds,
+        compile_seconds,
+        not no_spark,
     )
     if as_json:
         click.echo(summary.as_json())
@@ -165,11 +187,12 @@ def run(
         click.echo(summary.as_text(), err=True)
 
 
-def _answer(runner: Runner, out: str | None, format_: str) -> int:
+def _answer(runner: Runner, out: str | None, format_: str, check: Check) -> int:
     if format_ == "screen":
-        matches, total = runner.first(SHOWN_MATCHES)
+        matches, total = runner.first(SHOWN_MATCHES, check)
         show_matches(matches, total)
         return total
     if out is None:
-        return runner.write_file(None, format_)
-    return runner.write_file(Path(out), format_) if is_file_name(out) else runner.write_folder(Path(out), format_)
+        return runner.write_file(None, format_, check)
+    write = runner.write_file if is_file_name(out) else runner.write_folder
+    return write(Path(out), format_, check)

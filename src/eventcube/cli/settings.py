@@ -10,6 +10,7 @@ import click
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import OptionError
+from eventcube.options import UNITS_IN_MICROSECONDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,7 +47,7 @@ strategy_option = click.option(
     default="auto",
     show_default=True,
     help="How nested parts are answered: iterative, rewrite, aggressive (= object), semantic, passive, balanced, "
-    "auto; or for each part by a variable in it: s=balanced,d=passive.",
+    "auto; or for each part by a variable in it: s=balanced,d=passive (b..e=passive if it has only parts in it).",
 )
 
 
@@ -58,12 +59,15 @@ def event_options(command: F) -> F:
             click.option(
                 "--type", "type_", help="The column that holds the type; without one, every event fits every component."
             ),
-            click.option("--partition-by", help="Columns that all events of a match share: a or a,b."),
+            click.option(
+                "--partition-by",
+                help="Columns that all events of a match share, as PARTITION BY in the query: a or a,b.",
+            ),
             click.option("--order-by", help="Columns that order events of the same time: a or a,b."),
             click.option("--concepts", type=click.Path(), help="A YAML file with the hierarchy of types."),
             click.option(
                 "--time-unit",
-                type=click.Choice(["us", "ms", "s"]),
+                type=click.Choice(list(UNITS_IN_MICROSECONDS)),
                 default="us",
                 show_default=True,
                 help="What a whole number in the time column counts.",
@@ -103,10 +107,10 @@ def _strategy(value: str) -> str | dict[str, str]:
         return value
     chosen: dict[str, str] = {}
     for item in value.split(","):
-        name, _, way = (text.strip() for text in item.partition("="))
+        name, _, strategy = (text.strip() for text in item.partition("="))
         if name in chosen:
             raise OptionError(f"two strategies for {name!r}", code="EC404", hint="name each part once")
-        chosen[name] = way
+        chosen[name] = strategy
     return chosen
 
 

@@ -6,15 +6,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-# Of fewer, a rate says how long the start took.
+# A run over fewer events is over before it is at full speed, so a rate would mislead.
 RATED_EVENTS = 10_000
+RATED_EVENTS_ON_SPARK = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of one run; `seconds` counts reading, matching and writing, not the start of Spark.
+    """The figures of one run; `seconds` is the time to read, match and write, `start_seconds` the time before that.
 
-    `matches` counts rows of the result: groups, if the query has AGG.
+    Starting is loading libraries and, on Spark, starting the session; compiling the engine's loops, once on a machine,
+    is told apart from both. `matches` counts rows of the result: groups, if
+    the query has AGG.
     """
 
     events: int
@@ -26,6 +29,9 @@ class Summary:
     set_aside_reasons: Mapping[str, int] = field(default_factory=dict)
     grouped: bool = False
     nested: Mapping[str, int] = field(default_factory=dict)
+    start_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    on_spark: bool = False
 
     @property
     def rate(self) -> float:
@@ -33,24 +39,28 @@ class Summary:
         return self.events / self.seconds if self.seconds else 0.0
 
     def _rate(self) -> str:
-        if self.events < RATED_EVENTS:
+        if self.events < (RATED_EVENTS_ON_SPARK if self.on_spark else RATED_EVENTS):
             return ""
         shown = f"{self.rate / 1e6:.2f} M" if self.rate >= 1e6 else f"{self.rate:,.0f}"
         return f" ({shown} events/s)"
 
     def as_json(self) -> str:
         """One JSON object in one line."""
-        return json.dumps({**asdict(self), "seconds": round(self.seconds, 3), "events_per_second": round(self.rate)})
+        seconds = {name: round(getattr(self, name), 3) for name in ("seconds", "start_seconds", "compile_seconds")}
+        return json.dumps({**asdict(self), **seconds, "events_per_second": round(self.rate)})
 
     def as_text(self) -> str:
         """A few lines for the screen."""
         one, more = ("group", "groups") if self.grouped else ("match", "matches")
         found = f"{self.matches:,} {one if self.matches == 1 else more}"
-        lines = [f"{found} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}"]
+        started = f"{'Spark ' if self.on_spark else ''}started in {self.start_seconds:.1f} s"
+        compiled = f"; compiled in {self.compile_seconds:.1f} s, once" if self.compile_seconds else ""
+        lines = [f"{found} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}; {started}{compiled}"]
         if self.set_aside:
             reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.set_aside_reasons.items())
             where = f"in {self.set_aside_out}" if self.set_aside_out else "--set-aside PATH writes them"
-            lines.append(f"{self.set_aside:,} set aside ({reasons}); {where}")
+            rows = "row" if self.set_aside == 1 else "rows"
+            lines.append(f"{self.set_aside:,} {rows} skipped ({reasons}); {where}")
         if any(self.nested.values()):
             own = {name: f"{count:,}" for name, count in self.nested.items()}
             lines.append(

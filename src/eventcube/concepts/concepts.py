@@ -9,7 +9,11 @@ from typing import Any
 
 import yaml
 
+from eventcube import markup
 from eventcube.errors import InputError
+
+# So many types are shown of a hierarchy.
+_SHOWN = 500
 
 
 class Concepts:
@@ -101,6 +105,28 @@ class Concepts:
             below.setdefault(parent, []).append(child)
         return below
 
+    def __str__(self) -> str:
+        """The hierarchy as an indented tree."""
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        roots = [name for name in self._names if name not in self.parents]
+        shown = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
+        return f"<Concepts: {len(self._names)} types below {shown}>" if roots else "<Concepts: no types>"
+
+    def _repr_html_(self) -> str:
+        return markup.page(markup.tree(markup.branches(self._lines())))
+
+    def _lines(self) -> list[str]:
+        lines: list[str] = []
+        todo = [(name, 0) for name in reversed(self._names) if name not in self.parents]
+        while todo and len(lines) < _SHOWN:
+            name, depth = todo.pop()
+            lines.append("  " * depth + name)
+            todo += [(child, depth + 1) for child in reversed(self._children.get(name, []))]
+        left = len(self._names) - len(lines)
+        return [*lines, f"… and {left:,} more"] if left else lines
+
     def closure(self, name: str) -> frozenset[str]:
         """The type and all its descendants."""
         found, todo = {name}, [name]
@@ -109,3 +135,19 @@ class Concepts:
             found.update(below)
             todo.extend(below)
         return frozenset(found)
+
+    def at_level(self, level: int) -> tuple[tuple[str, str], ...]:
+        """For each type below a level of the forest its ancestor there; the roots are level 1.
+
+        >>> Concepts({"Stock": {"Computer": ["INTC"]}}).at_level(2)
+        (('INTC', 'Computer'),)
+        """
+        paths = ((name, self._path(name)) for name in self._names)
+        return tuple((name, path[level - 1]) for name, path in paths if len(path) > level)
+
+    def _path(self, name: str) -> list[str]:
+        """The type's ancestors, its root first, and itself."""
+        path = [name]
+        while (parent := self.parents.get(path[-1])) is not None:
+            path.append(parent)
+        return path[::-1]

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.columns import to_microseconds
+from eventcube.engine.having import Having
 from eventcube.engine.output import Output
 from eventcube.engine.table import Table
-from eventcube.language.syntax import Attribute, Value, Variable
-from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.result import aggregate_type, group_schema
+from eventcube.plan.logical import AggregateColumn, Computed, Results
+from eventcube.plan.result import group_columns, group_schema
 from eventcube.schema import Kind, kind_of
 
 _FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
@@ -22,15 +22,23 @@ WHOLE_SUM = pa.decimal128(38, 0)
 
 
 class Groups:
-    """The groups found so far. A mean is kept as a sum and a count until it is asked for."""
+    """The groups found so far. A mean is kept as a sum and a count until it is asked for.
 
-    def __init__(self, logical: LogicalQuery, partial: pa.Table | None = None) -> None:
-        self.logical = logical
-        self.keys = [f"k{i}" for i in range(len(logical.query.group_by))]
+    Values that are counted once each are kept in rows of their own, beside the row of their group.
+    """
+
+    def __init__(self, results: Results, partial: pa.Table | None = None) -> None:
+        self.results = results
+        self.keys = [f"k{i}" for i in range(len(results.group_by))]
         # Each column that is kept: which aggregate it is of, how it is folded, and what its values are.
-        self.parts: list[tuple[str, str, Value | None]] = []
-        for i, agg in enumerate(logical.query.agg):
-            if agg.function == "AVG":
+        self.parts: list[tuple[str, str, Computed | None]] = []
+        # Likewise for the different values that are counted.
+        self.distinct: dict[str, Computed] = {}
+        self._having = Having(results) if results.having else None
+        for i, agg in enumerate(results.agg):
+            if agg.distinct and agg.argument is not None:
+                self.distinct[f"d{i}"] = agg.argument
+            elif agg.function == "AVG":
                 self.parts += [(f"a{i}", "SUM", agg.argument), (f"n{i}", "COUNT", agg.argument)]
             else:
                 self.parts.append((f"a{i}", agg.function, agg.argument))
@@ -41,23 +49,21 @@ class Groups:
     @property
     def only_count(self) -> bool:
         """Whether all that is asked for is how many matches there are."""
-        return not self.keys and all(function == "COUNT" and value is None for _, function, value in self.parts)
+        counts = all(function == "COUNT" and value is None for _, function, value in self.parts)
+        return counts and not self.keys and not self.distinct
 
     def add(self, table: Table, output: Output) -> None:
         """Count in a chunk of matches."""
         columns: dict[str, pa.Array] = {}
-        for name, item in zip(self.keys, self.logical.query.group_by, strict=True):
-            value = item.value
-            if isinstance(value, Variable):
-                assert self.logical.schema.type is not None
-                value = Attribute(value.name, self.logical.schema.type)
-            columns[name] = _comparable(output.value(table, value))
-        values: dict[str, pa.Array] = {}
+        for name, key in zip(self.keys, self.results.group_by, strict=True):
+            columns[name] = _comparable(output.value(table, key.value))
+        values: dict[str, pa.Array] = {n: _comparable(output.value(table, a)) for n, a in self.distinct.items()}
         for name, function, argument in self.parts:
             if argument is not None:
                 values[name] = _summable(output.value(table, argument), function)
         self._found.append(self._summary(pa.table({**columns, **values}), len(table)))
-        if sum(t.num_rows for t in self._found) > _MOST_ROWS:
+        # What is folded already is not folded again until as much has come.
+        if sum(t.num_rows for t in self._found) > max(_MOST_ROWS, 2 * self._found[0].num_rows):
             self._found = [self._folded()]
 
     def add_count(self, matches: int) -> None:
@@ -68,7 +74,9 @@ class Groups:
         """The groups of one chunk."""
         if not table.num_columns:
             return self._only_counted(rows)
-        return _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
+        found = _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
+        values = [_grouped(table.filter(pc.is_valid(table.column(n))), [*self.keys, n], {}) for n in self.distinct]
+        return pa.concat_tables([found, *values], promote_options="permissive") if values else found
 
     def _only_counted(self, matches: int) -> pa.Table:
         return pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts})
@@ -76,7 +84,9 @@ class Groups:
     def _folded(self) -> pa.Table:
         """All groups found so far, one row each."""
         table = pa.concat_tables(self._found, promote_options="permissive")
-        return _grouped(table, self.keys, {name: _FOLD[function] for name, function, _ in self.parts})
+        return _grouped(
+            table, [*self.keys, *self.distinct], {name: _FOLD[function] for name, function, _ in self.parts}
+        )
 
     @property
     def partial(self) -> pa.Table | None:
@@ -90,30 +100,42 @@ class Groups:
         return self._found[0]
 
     def result(self) -> pa.RecordBatch:
-        """One row for each group; without GROUPBY there is always one."""
-        schema = group_schema(self.logical)
+        """One row for each group that HAVING holds for; without GROUPBY there is one at most."""
+        found = self._finished()
+        if self._having is not None:
+            found = found.filter(pa.array(self._having.holds(found)))
+        schema = group_schema(self.results)
+        shown = [*self.keys, *(f"a{i}" for i in range(self.results.shown))]
+        return pa.RecordBatch.from_arrays([_one(found.column(n)) for n in shown], schema=schema)
+
+    def _finished(self) -> pa.Table:
+        """All groups, with the columns that HAVING may speak of."""
+        schema = group_columns(self.results)
         partial = self.partial
-        if partial is None:
+        if partial is None or (not self.keys and not partial.num_rows):
             if self.keys:
-                return pa.RecordBatch.from_pylist([], schema=schema)
-            empty = {
-                f.name: 0 if a.function == "COUNT" else None
-                for f, a in zip(schema, self.logical.query.agg, strict=True)
-            }
-            return pa.RecordBatch.from_pylist([empty], schema=schema)
+                return schema.empty_table()
+            empty = {n: 0 if a.function == "COUNT" else None for n, a in self._aggregates()}
+            return pa.Table.from_pylist([empty], schema=schema)
+        if self.distinct:
+            functions = {name: _FOLD[function] for name, function, _ in self.parts}
+            partial = _grouped(partial, self.keys, functions | dict.fromkeys(self.distinct, "count"))
         columns = [partial.column(k) for k in self.keys]
-        for i, agg in enumerate(self.logical.query.agg):
-            own, type_ = partial.column(f"a{i}"), aggregate_type(agg, self.logical)
+        for name, agg in self._aggregates():
+            own = partial.column(f"d{name[1:]}" if agg.distinct else name)
+            type_ = schema.field(name).type
             if agg.function == "AVG":
-                own = _mean(own, partial.column(f"n{i}"), type_)
+                own = _mean(own, partial.column(f"n{name[1:]}"), type_)
             elif own.type == WHOLE_SUM:
                 own = _fitting(own)
             if pa.types.is_floating(own.type):
                 # Infinities of both signs add up to NaN, which is null.
                 own = pc.if_else(pc.is_nan(own), None, own)
             columns.append(own.cast(type_, safe=False))
-        arrays = [_one(c).cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return pa.table([c.cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+    def _aggregates(self) -> list[tuple[str, AggregateColumn]]:
+        return [(f"a{i}", agg) for i, agg in enumerate(self.results.agg)]
 
 
 def _grouped(table: pa.Table, keys: list[str], wanted: dict[str, str]) -> pa.Table:
@@ -147,7 +169,7 @@ def _fitting(total: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """The values in a type that Arrow can group and fold."""
+    """The values in a type that Arrow can group and fold, equal and null where conditions find them so."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(array, pa.ExtensionArray):
@@ -156,16 +178,26 @@ def _comparable(array: pa.Array) -> pa.Array:
         array = array.cast(pa.float32())
     if pa.types.is_decimal32(array.type) or pa.types.is_decimal64(array.type):
         array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    if kind_of(array.type) in (Kind.TIME, Kind.DURATION):
+        return _in_microseconds(array)
     if pa.types.is_floating(array.type):
         # NaN is null, and -0.0 = 0.0.
         return pc.add(pc.if_else(pc.is_nan(array), None, array), pa.scalar(0.0, array.type))
     return array
 
 
+def _in_microseconds(array: pa.Array) -> pa.Array:
+    """Times and lengths of time as conditions see them; rounding down does not leave the range of nanoseconds."""
+    micros = to_microseconds(array)
+    if getattr(array.type, "unit", None) == "ns":
+        micros = pc.max_element_wise(micros, -(2**63 - 1) // 1000 + 1, skip_nulls=False)
+    if pa.types.is_duration(array.type):
+        return micros.cast(pa.duration("us"))
+    return micros.cast(pa.timestamp("us", getattr(array.type, "tz", None)))
+
+
 def _summable(array: pa.Array, function: str) -> pa.Array:
     array = _comparable(array)
-    if function == "COUNT" and kind_of(array.type) in (Kind.TIME, Kind.DURATION):
-        return to_microseconds(array)
     if function != "SUM":
         return array
     match kind_of(array.type):

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.ranks import RANKED, Ranks, as_decimal
+from eventcube.engine.ranks import Ranks, as_decimal
+from eventcube.engine.texts import Codes
+from eventcube.engine.time_text import parse_times
+from eventcube.plan.dictionary import Dictionary
+from eventcube.plan.expressions import ColumnRef, Encoding
 from eventcube.schema import Kind, kind_of, plain_type
-
-# So many rows are read one by one where some of them cannot be.
-_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,75 +32,62 @@ class Column:
         return Column(self.values[rows], None if self.valid is None else self.valid[rows])
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The text that a set of predicates looks at: the columns, the constants, and whether `<` is asked of it.
-
-    `numbers` and `number_constants` are those that are compared by their places in order; `time` is the time column
-    if that is text.
-    """
-
-    columns: tuple[str, ...] = ()
-    constants: tuple[str, ...] = ()
-    ordered: bool = False
-    numbers: tuple[str, ...] = ()
-    number_constants: tuple[str, ...] = ()
-    time: str | None = None
-
-
 class Columns:
     """The columns of a table of events, converted when first asked for, optionally in another order of rows."""
 
-    def __init__(self, table: pa.Table, texts: Texts, order: Ints | None = None) -> None:
+    def __init__(self, table: pa.Table, dictionary: Dictionary, order: Ints | None = None) -> None:
         self.table = table
-        self._texts = texts
+        self._dictionary = dictionary
         self._order = order
-        self._found: dict[str, Column] = {}
-        self._codes: dict[str, int] = {}
+        self._converted: dict[tuple[str, Encoding], Column] = {}
+        self._codes: Codes | None = None
+        self._number_codes: dict[Decimal, int] = {}
 
-    def __getitem__(self, name: str) -> Column:
-        if name not in self._found:
-            if name in self._texts.columns:
-                self._encode()
-            elif name.startswith(RANKED):
-                self._rank()
-            else:
-                own = self.table.column(name)
-                self._found[name] = self._ordered(to_column(parse_times(own) if name == self._texts.time else own))
-        return self._found[name]
+    def __getitem__(self, ref: ColumnRef) -> Column:
+        """The column that is referred to, whatever the slot."""
+        key = (ref.column, ref.encoding)
+        if key not in self._converted:
+            match ref.encoding:
+                case Encoding.TEXT:
+                    self.texts()
+                case Encoding.RANK:
+                    self._rank()
+                case Encoding.TIME_TEXT:
+                    self._converted[key] = self._ordered(to_column(parse_times(self.table.column(ref.column))))
+                case Encoding.NUMBER | Encoding.NULLS:
+                    self._converted[key] = self._ordered(to_column(self.table.column(ref.column)))
+        return self._converted[key]
 
-    def code(self, text: str) -> int:
-        """The code of a constant of the predicates."""
-        if text not in self._codes:
-            self._rank() if text.startswith(RANKED) else self._encode()
-        return self._codes[text]
+    def code(self, constant: str | Decimal) -> int:
+        """The code of a text constant, or the place of a number, of the dictionary."""
+        if isinstance(constant, str):
+            return self.texts().constants[constant]
+        if constant not in self._number_codes:
+            self._rank()
+        return self._number_codes[constant]
+
+    def texts(self) -> Codes:
+        """The codes of all the text, so that equal text has equal codes whatever column it is in."""
+        if self._codes is None:
+            names = self._dictionary.columns
+            self._codes = Codes([self.table.column(n) for n in names], self._dictionary)
+            for name, codes in zip(names, self._codes.columns, strict=True):
+                valid = codes >= 0
+                column = Column(codes, None if valid.all() else valid)
+                self._converted[name, Encoding.TEXT] = self._ordered(column)
+        return self._codes
 
     def _ordered(self, column: Column) -> Column:
         return column if self._order is None else column.take(self._order)
 
-    def _encode(self) -> None:
-        """Give all the text one set of codes, so that equal text has equal codes whatever column it is in."""
-        names, constants = self._texts.columns, self._texts.constants
-        arrays = [_plain(self.table.column(n)) for n in names]
-        chunks = [c for a in arrays for c in a.chunks] + [pa.array(constants, pa.large_string())]
-        joint = pa.chunked_array(chunks, pa.large_string()).combine_chunks().dictionary_encode()
-        codes = _ranked(joint) if self._texts.ordered else _codes(joint)
-        at = 0
-        for name in names:
-            own = codes[at : at + self.table.num_rows]
-            at += self.table.num_rows
-            valid = own >= 0
-            self._found[name] = self._ordered(Column(own, None if valid.all() else valid))
-        self._codes.update(zip(constants, codes[at:].tolist(), strict=True))
-
     def _rank(self) -> None:
         """Give all the numbers that are compared exactly one set of places, columns and constants alike."""
-        names = self._texts.numbers
+        names = self._dictionary.numbers
         ranks = Ranks([self.table.column(n) for n in names])
         for name, (places, valid) in zip(names, ranks.columns, strict=True):
-            self._found[RANKED + name] = self._ordered(Column(places, None if valid.all() else valid))
-        for text in self._texts.number_constants:
-            self._codes[text] = ranks.place(Decimal(text.removeprefix(RANKED)))
+            self._converted[name, Encoding.RANK] = self._ordered(Column(places, None if valid.all() else valid))
+        for number in self._dictionary.number_constants:
+            self._number_codes[number] = ranks.place(number)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -155,45 +143,12 @@ def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
         return raw
     if unit == "ns":
         # Arrow divides towards zero; times before 1970 must still be rounded down.
-        shifted = pc.if_else(pc.less(raw, 0), pc.subtract(raw, 999), raw)
-        return pc.divide(shifted, 1000)
+        quotient = pc.divide(raw, 1000)
+        return pc.subtract(quotient, pc.greater(pc.multiply(quotient, 1000), raw).cast(pa.int64()))
     factor = 1_000_000 if unit == "s" else 1_000
     bound = (2**62) // factor
     inside = pc.and_(pc.less(raw, bound), pc.greater(raw, -bound))
     return pc.multiply(pc.if_else(inside, raw, None), factor)
-
-
-def parse_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """ISO text as microseconds, null where it is something else."""
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return pa.chunked_array(_parsed(text), pa.int64())
-
-
-def _parsed(text: pa.ChunkedArray) -> list[pa.Array]:
-    try:
-        return list(to_microseconds(text.cast(pa.timestamp("us", "UTC" if _zoned(text) else None))).chunks)
-    except pa.ArrowInvalid:
-        # Slow, but only where something is wrong: which rows are they?
-        if len(text) <= _FEW:
-            return [pa.array([_parse_one(t) for t in text.to_pylist()], pa.int64())]
-        half = len(text) // 2
-        return [*_parsed(text.slice(0, half)), *_parsed(text.slice(half))]
-
-
-def _zoned(text: pa.ChunkedArray) -> bool:
-    first = next((t.as_py() for t in text if t.is_valid), "")
-    return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
-
-
-def _parse_one(text: str | None) -> int | None:
-    if text is None:
-        return None
-    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return int(pa.array([text]).cast(type_).cast(pa.int64())[0].as_py())
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 def _validity(array: pa.ChunkedArray) -> Bools | None:
@@ -216,7 +171,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[
     groups = 1
     missing = np.zeros(len(columns[0]), np.bool_)
     for column in columns:
-        own, size = _dense(_comparable(column))
+        own, size = _dense(comparable(column))
         missing |= own < 0
         own = np.where(own < 0, size, own)
         codes = own if codes is None else codes * (size + 1) + own
@@ -230,7 +185,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[
     return np.ascontiguousarray(codes, np.int64), groups
 
 
-def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column with values that are the same where `=` says so, of a type that Arrow can tell apart."""
     type_ = plain_type(column.type)
     if pa.types.is_floating(type_):
@@ -238,7 +193,7 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(to_column(column).values + 0.0, from_pandas=True)])
     if kind_of(type_) is Kind.FLOAT:
         return as_decimal(column)
-    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
+    if kind_of(type_) in (Kind.TIME, Kind.DURATION):
         return to_microseconds(column)
     return column
 
@@ -253,11 +208,15 @@ def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:
         if high - low < max(1 << 16, 4 * len(values)):
             dense = values - low
             return (dense if valid is None else np.where(valid, dense, -1)), high - low + 1
+    encoded = encoded_of(column)
+    return _codes(encoded), len(encoded.dictionary)
+
+
+def encoded_of(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """The column as codes of values, each of which is there once."""
     encoded = column.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
     if isinstance(encoded, pa.DictionaryArray) and len(encoded.dictionary.unique()) < len(encoded.dictionary):
         encoded = encoded.dictionary_decode()
-    if not isinstance(encoded, pa.DictionaryArray):
-        encoded = encoded.dictionary_encode()
-    return _codes(encoded), len(encoded.dictionary)
+    return encoded if isinstance(encoded, pa.DictionaryArray) else encoded.dictionary_encode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 
@@ -10,11 +9,13 @@ from dataclasses import dataclass, fields
 class Counters:
     """Work done. Candidates are events looked at in a join or a negation.
 
+    Rows are those of the input, events the ones that were taken in: on Spark those that tasks have read.
     Inner results are those of nested parts: how often one was computed, how often one that a view kept served again,
     how many a view kept and dropped without use. Look-ups are the intervals that views were asked for, intervals the
     ones they kept a record of, and `view_bytes` is the most that the views held at a time (on Spark: in one task).
     """
 
+    rows: int = 0
     events: int = 0
     relevant: int = 0
     set_aside: int = 0
@@ -42,37 +43,3 @@ class Counters:
         most = max(self.view_bytes, other.view_bytes)
         self.add(other)
         self.view_bytes = most
-
-
-class Counts(Mapping[str, int]):
-    """The counters of a `match`, to be read when its result has been used; hand it over as `counters=`.
-
-    >>> counts = Counts()
-    >>> counts["matches"]
-    0
-    """
-
-    def __init__(self) -> None:
-        self._sources: list[Callable[[], Counters]] = []
-
-    def follow(self, source: Callable[[], Counters]) -> None:
-        """Count in what a run has counted by the time of asking."""
-        self._sources.append(source)
-
-    def _total(self) -> dict[str, int]:
-        total = Counters()
-        for source in self._sources:
-            total.add_later(source())
-        return total.as_dict()
-
-    def __getitem__(self, name: str) -> int:
-        return self._total()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._total())
-
-    def __len__(self) -> int:
-        return len(fields(Counters))
-
-    def __repr__(self) -> str:
-        return f"Counts({self._total()})"

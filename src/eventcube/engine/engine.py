@@ -12,23 +12,24 @@ import pyarrow as pa
 from eventcube.engine.aggregate import Groups
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
-from eventcube.engine.exact import exactly
 from eventcube.engine.execute import Execution, scratch
-from eventcube.engine.expressions import Look, holds, texts_of, valid_mask
+from eventcube.engine.expressions import Look, holds, valid_mask
 from eventcube.engine.flatten import Flattening
 from eventcube.engine.kernels import Array, Bools, Ints, group
 from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
+from eventcube.engine.shelf import Hashes, Shelf, hashes_of
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table, joined
 from eventcube.engine.views.strategy import Parts
-from eventcube.language.syntax import CountWindow
-from eventcube.plan.logical import PredicateClass, regions
-from eventcube.plan.physical import PhysicalQuery, State
+from eventcube.plan.physical import GroupSink, MatchSink, PhysicalQuery
+from eventcube.plan.steps import State
 
 OUTPUT_ROWS = 1 << 13
+# With fewer partitions than this, or than so many for each new event, all are kept at hand.
+_AT_HAND, _MORE = 1 << 13, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,42 +54,25 @@ class Released:
 class Engine:
     """Finds the matches of one query. Give it released events in order; it keeps what a window can still need."""
 
-    def __init__(self, plan: PhysicalQuery, limit: int | None = None) -> None:
+    def __init__(self, plan: PhysicalQuery) -> None:
         keep_freed_memory()
-        plan = exactly(plan)
-        self.plan, self.logical = plan, plan.logical
+        self.plan, self.scan = plan, plan.scan
         self.counters = Counters()
         self.parts = Parts()
         self.flattening = Flattening(plan)
         self._scratch = scratch()
-        logical = self.logical
-        limits = [n for n in (logical.query.limit, limit) if n is not None]
-        self.limit = Earliest(min(limits), plan) if limits and not logical.query.agg else None
-        self.groups = Groups(logical) if logical.query.agg else None
-        every = [p for r in regions(logical.region) for p in r.predicates]
-        self._local = {
-            slot.index: [p.qual for p in every if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
-            for slot in logical.slots
-        }
-        self._local_texts = texts_of([q for quals in self._local.values() for q in quals], logical)
-        self._texts = texts_of(
-            [p.qual for p in every if p.kind is not PredicateClass.LOCAL and p.qual not in logical.implied], logical
-        )
-        self.by_count = isinstance(logical.window, CountWindow)
-        self.width: int | None = None
-        if isinstance(logical.window, CountWindow):
-            # No stream is longer, and twice as much still fits 64 bits.
-            self.width = min(logical.window.events - 1, 2**60)
-        elif logical.window is not None:
-            self.width = logical.window.microseconds
-        own = logical.schema.partition_by
-        self.key = (*own, *(k for k in logical.key if k not in own))
-        alone = len(logical.positive) == 1
-        self._tied = [s.index for s in logical.slots if not (alone and s in logical.positive)]
+        sink, own = plan.sink, self.scan.partition_by
+        self.limit = Earliest(sink.limit, plan) if isinstance(sink, MatchSink) and sink.limit is not None else None
+        self.groups = Groups(sink.results) if isinstance(sink, GroupSink) else None
+        self.by_count, self.width = self.scan.by_count, self.scan.width
+        self._keyed = [i for i, component in enumerate(self.scan.components) if component.keyed]
         self.rows: Rows | None = None
         self.sequence = 0
         self.position = 0
         self.positions: pa.Table | None = None
+        # Whoever is to report the earliest matches must know of every event that a match can still begin with.
+        own_streams = self.by_count and own and not (plan.forward and self.limit is not None)
+        self._shelf = Shelf(own) if own_streams else None
 
     # What goes in.
 
@@ -96,13 +80,21 @@ class Engine:
         """Take events in and give the matches that are due; without a watermark the input has ended."""
         if self.limit is not None and not self.limit.left:
             self.rows = None
+            if self._shelf is not None:
+                self._shelf.take_all()
             return
+        if watermark is None:
+            self.gather()
+        elif self._shelf is not None and self._shelf.partitions:
+            self._put_back(self._shelf.take(self._touched(released)))
         fresh = self._rows(released)
         rows = fresh if self.rows is None else self.rows.append(fresh)
         state, due = self._states(rows, watermark)
         if due:
             yield from self._matches(rows, state)
         self.rows = self._still_needed(rows, state, watermark)
+        if self._shelf is not None and watermark is not None:
+            self._lay_away(self._shelf, released)
         self.parts.count_bytes(self.counters)
         if watermark is None:
             self.parts.close(self.counters)
@@ -112,7 +104,7 @@ class Engine:
         """The events that some component can use."""
         positions = self._positions(released) if self.by_count else None
         relevant = self._relevant(released)
-        table = released.table.select(self.logical.columns)
+        table = released.table.select(self.scan.columns)
         ts, rank, types, halo = released.ts, released.rank, released.types, released.halo
         if not relevant.all():
             index = np.flatnonzero(relevant)
@@ -125,9 +117,8 @@ class Engine:
         halo = np.zeros(len(ts), np.int8) if halo is None else halo
         positions = ts if positions is None else positions
         rows = Rows(ts, ts, positions, rank, halo < 0, halo > 0, member, table.combine_chunks())
-        for name in self.logical.key:
-            # Nothing equals null, except that a lone event need not equal anything to match.
-            member[self._tied] &= valid_mask(to_column(rows.payload.column(name)))
+        for name in self.scan.key:
+            member[self._keyed] &= valid_mask(to_column(rows.payload.column(name)))
         if not self.plan.forward:
             # A match ends no earlier than its events do: one with such an event is found by the run it belongs to.
             member &= ~rows.ahead
@@ -138,37 +129,36 @@ class Engine:
         return replace(rows, seq=np.arange(self.sequence - len(rows), self.sequence, dtype=np.int64))
 
     def _relevant(self, released: Released) -> Bools:
-        if released.types is None:
+        wanted = self.scan.types
+        if released.types is None or wanted is None:
             return np.ones(len(released), np.bool_)
-        wanted = frozenset().union(*(s.types or () for s in self.logical.slots))
         if wanted.issuperset(released.type_names):
             return released.types >= 0
         return np.asarray(_members_of((wanted,), released.type_names)[0, released.types])
 
     def _members(self, table: pa.Table, size: int, types: Ints | None, names: tuple[str, ...]) -> Array:
-        slots = self.logical.slots
+        components = self.scan.components
         if types is None:
-            member = np.ones((len(slots), size), np.bool_)
+            member = np.ones((len(components), size), np.bool_)
         else:
-            member = _members_of(tuple(s.types for s in slots), names)[:, types]
-        columns = Columns(table, self._local_texts)
-        for slot in slots:
-            own = member[slot.index]
-            for qual in self._local[slot.index]:
+            member = _members_of(tuple(c.types for c in components), names).take(types, axis=1)
+        columns = Columns(table, self.scan.dictionary)
+        for own, component in zip(member, components, strict=True):
+            for condition in component.conditions:
                 index = np.flatnonzero(own)
-                held = holds(qual, len(index), _looking(columns, index), columns.code)
+                held = holds(condition, len(index), _looking(columns, index), columns)
                 own[index[~held]] = False
         return member
 
     def _positions(self, released: Released) -> Ints:
         """The place of each event in the stream, or in its partition."""
         size = len(released)
-        if not self.logical.schema.partition_by:
+        if not self.scan.partition_by:
             own = np.arange(self.position, self.position + size, dtype=np.int64)
             self.position += size
             return own
-        keys = [f"k{i}" for i in range(len(self.logical.schema.partition_by))]
-        fresh = released.table.select(self.logical.schema.partition_by).rename_columns(keys)
+        keys = [f"k{i}" for i in range(len(self.scan.partition_by))]
+        fresh = released.table.select(self.scan.partition_by).rename_columns(keys)
         known = (
             self.positions
             if self.positions is not None
@@ -189,6 +179,52 @@ class Engine:
         totals = base[used] + np.diff(starts)[used] - seen_before[used]
         self.positions = joint.take(pa.array(order[starts[used]])).append_column("n", pa.array(totals))
         return own
+
+    # Partitions that get no events at the moment.
+
+    @property
+    def kept(self) -> int:
+        """How many events are kept for matches to come."""
+        return (0 if self.rows is None else len(self.rows)) + (0 if self._shelf is None else self._shelf.events)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions have events that are kept for a window of events."""
+        counted = 0 if self.positions is None else self.positions.num_rows
+        return counted + (0 if self._shelf is None else self._shelf.partitions)
+
+    def gather(self) -> None:
+        """Have all events that are kept in `rows`, and the totals of all partitions in `positions`."""
+        if self._shelf is not None:
+            self._put_back(self._shelf.take_all())
+
+    def _touched(self, released: Released) -> Hashes:
+        """The partitions of released events."""
+        return np.unique(hashes_of([released.table.column(k) for k in self.scan.partition_by]))
+
+    def _put_back(self, found: tuple[Rows, pa.Table] | None) -> None:
+        if found is None:
+            return
+        rows, totals = found
+        rows = rows if self.rows is None else self.rows.append(rows)
+        self.rows = rows.take(np.argsort(rows.seq))
+        self.positions = totals if self.positions is None else pa.concat_tables([self.positions, totals])
+
+    def _lay_away(self, shelf: Shelf, released: Released) -> None:
+        """Keep at hand the events of partitions that just had some, once the others are many more."""
+        most = max(_AT_HAND, _MORE * len(released))
+        if self.rows is None or self.positions is None or self.positions.num_rows < most:
+            return
+        touched = self._touched(released)
+        keys = self.scan.partition_by
+        by_row, by_key = hashes_of([self.rows.payload.column(k) for k in keys]), hashes_of(self.positions.columns[:-1])
+        # Only differences between places count: a partition without events may begin anew.
+        needed = np.isin(by_key, by_row)
+        row_quiet, key_quiet = ~np.isin(by_row, touched), ~np.isin(by_key, touched) & needed
+        if key_quiet.any():
+            shelf.put(self.rows.where(row_quiet), self.positions.filter(pa.array(key_quiet)))
+        self.rows = self.rows.where(~row_quiet)
+        self.positions = self.positions.filter(pa.array(needed & ~key_quiet))
 
     # What is due.
 
@@ -216,8 +252,8 @@ class Engine:
         """How many events each event's partition has had."""
         if self.positions is None:
             return np.full(len(rows), self.position, np.int64)
-        keys = [f"k{i}" for i in range(len(self.logical.schema.partition_by))]
-        own = rows.payload.select(self.logical.schema.partition_by).rename_columns(keys)
+        keys = [f"k{i}" for i in range(len(self.scan.partition_by))]
+        own = rows.payload.select(self.scan.partition_by).rename_columns(keys)
         joint = pa.concat_tables([self.positions.select(keys), own])
         codes, groups = codes_of([joint.column(k) for k in keys], nulls_match=True)
         totals = np.zeros(groups, np.int64)
@@ -228,7 +264,7 @@ class Engine:
         """The events that a match still to come can use."""
         done = np.ones(len(rows), np.bool_) if not self.plan.forward else rows.done | (state == State.DUE.value)
         rows = replace(rows, done=done)
-        if watermark is None or len(self.logical.slots) == 1:
+        if watermark is None or len(self.scan.components) == 1:
             return rows.where(np.zeros(len(rows), np.bool_))
         if self.width is None:
             return rows
@@ -261,16 +297,18 @@ class Engine:
         yield from self._count(output.batch(t) for t in coalesced(execution.run(program, start)))
 
     def _execution(self, rows: Rows, state: Ints | None) -> Execution:
-        store = Store(rows, self.key, self._texts, self.width, self.by_count)
+        store = Store(rows, self.scan.sort_key, self.plan.dictionary, self.width, self.by_count)
         if state is not None:
             store.set_states(state)
-        return Execution(self.logical, store, self.parts, self.counters, self._scratch)
+        return Execution(store, self.parts, self.counters, self._scratch)
 
     def _earliest(self, limit: Earliest, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
         """The first matches: due events are taken in pieces, in order of time, until nothing left can be earlier."""
-        slots = list(self.plan.first if self.plan.forward else self.plan.last)
-        trigger: Bools = np.asarray(rows.member[slots].any(axis=0))
-        for piece in Pieces(limit, rows, state, trigger, forward=self.plan.forward):
+        pieces = Pieces(limit, rows, state)
+        for piece in pieces:
+            if self.plan.forward:
+                # Which events a nested part can bind depends on how far a piece reaches.
+                self.parts.forget_positive()
             execution = self._execution(piece.rows, piece.state)
             output = Output(self.plan, execution)
             for table in execution.run(self.plan.program, Table.single()):
@@ -279,7 +317,17 @@ class Engine:
                     break
                 limit.add(table, execution.store, output)
             else:
-                yield from limit.settled(output, following=piece.following)
+                yield from limit.settle(output, piece)
+        if self.plan.forward:
+            self.parts.forget_positive()
+            yield from limit.final(pieces.following)
+
+    def nothing(self) -> tuple[Table, Output]:
+        """No match, and what would make a result of it: this tells how results of the query are kept."""
+        slots = tuple(range(len(self.scan.components)))
+        rows = Rows.none(self.plan.schema.columns, self.scan.columns, len(slots))
+        table = Table(slots, np.empty((len(slots), 0), np.int64))
+        return table, Output(self.plan, self._execution(rows, None))
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
         if self.groups is not None:
@@ -294,8 +342,8 @@ class Engine:
 
 
 def _looking(columns: Columns, rows: Ints) -> Look:
-    """Attributes of some rows, whatever variable they are of."""
-    return lambda attribute: columns[attribute.name].take(rows)
+    """Columns of some rows, whatever slot they are of."""
+    return lambda ref: columns[ref].take(rows)
 
 
 @lru_cache(maxsize=256)

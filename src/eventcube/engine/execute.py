@@ -21,24 +21,24 @@ from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Parts
-from eventcube.language.syntax import Attribute, Value
-from eventcube.plan.logical import LogicalQuery, Predicate
-from eventcube.plan.physical import (
+from eventcube.plan.expressions import ColumnRef, Expression
+from eventcube.plan.steps import (
     Absent,
-    Apart,
     Bind,
+    Bound,
     Compare,
+    DistinctEvents,
     Fence,
     Filter,
-    Fits,
-    Limit,
+    FilterByState,
     Nested,
     Program,
     Reject,
-    Stated,
+    Residual,
     Step,
     Term,
     Union,
+    WithinWindow,
 )
 
 CHUNK = 1 << 16
@@ -80,10 +80,9 @@ def scratch() -> Ints:
 class Execution:
     """The running of one query's programs over one store."""
 
-    def __init__(self, logical: LogicalQuery, store: Store, parts: Parts, counters: Counters, scratch: Ints) -> None:
-        self.logical, self.store, self.parts, self.counters = logical, store, parts, counters
+    def __init__(self, store: Store, parts: Parts, counters: Counters, scratch: Ints) -> None:
+        self.store, self.parts, self.counters = store, parts, counters
         parts.turn_to(store)
-        self._slot_of = {s.name: s.index for s in logical.slots}
         self._scratch = scratch
         self._keyed: dict[int, _Index] = {}
 
@@ -138,13 +137,13 @@ class Execution:
                 return iter([table.absent(slots)])
             case Filter(predicates):
                 return iter([self._filter(predicates, table)])
-            case Apart(pairs):
+            case DistinctEvents(pairs):
                 apart = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
                 return iter([table.where(np.all(apart, axis=0))])
-            case Stated(slots, forward, states):
+            case FilterByState(slots, forward, states):
                 which = table.first(slots, optional=True) if forward else table.last(slots)
                 return iter([table.where(self.store.has_state(which, states))])
-            case Fits(slots):
+            case WithinWindow(slots):
                 starts = self.store.window_starts[table.last(slots)]
                 return iter([table.where(starts <= table.first(slots, optional=True))])
             case Nested():
@@ -156,7 +155,7 @@ class Execution:
 
     # Ranges.
 
-    def limit(self, limit: Limit, table: Table) -> Ints:
+    def limit(self, limit: Bound, table: Table) -> Ints:
         """One end of each partial match's range of rows."""
         store, slots = self.store, limit.slots
         match limit.term:
@@ -255,23 +254,23 @@ class Execution:
 
     def _by_key(self, bind: Bind, key: Compare) -> _Index:
         """The stack sorted by (value, row)."""
-        if id(bind) not in self._keyed:
+        if bind.id not in self._keyed:
             rows = self.store.stack(bind.slot, bind.states).rows
             column = self.value_of(key.new, rows)
             known = valid_mask(column)
             values, codes = np.unique(column.values[known], return_inverse=True)
             order, starts = group(codes.astype(np.int64), len(values))
             index = _Index(rows[known][order], starts, values, None)
-            if isinstance(key.bound, Attribute) and len(values):
+            if isinstance(key.bound, ColumnRef) and len(values):
                 # The group of every event, so that a probe is a look into an array.
-                index = replace(index, of_rows=index.find(self.store.columns[key.bound.name]))
-            self._keyed[id(bind)] = index
-        return self._keyed[id(bind)]
+                index = replace(index, of_rows=index.find(self.store.columns[key.bound]))
+            self._keyed[bind.id] = index
+        return self._keyed[bind.id]
 
-    def _groups(self, index: _Index, bound: Value, table: Table) -> Ints:
+    def _groups(self, index: _Index, bound: Expression, table: Table) -> Ints:
         """For each partial match the group of the index that it looks into, -1 for none."""
-        if index.of_rows is not None and isinstance(bound, Attribute):
-            return np.asarray(index.of_rows[table[self._slot_of[bound.var]]])
+        if index.of_rows is not None and isinstance(bound, ColumnRef):
+            return np.asarray(index.of_rows[table[bound.slot]])
         return index.find(self.value(bound, table))
 
     def _tests(self, bind: Bind, table: Table, rows: Ints) -> Tests:
@@ -300,37 +299,27 @@ class Execution:
 
     # Values.
 
-    def value_of(self, value: Value, rows: Ints) -> Column:
+    def value_of(self, value: Expression, rows: Ints) -> Column:
         """A value that depends on one event, for each of some rows."""
-        return evaluate(value, len(rows), lambda a: self.store.columns[a.name].take(rows), self.store.columns.code)
+        return evaluate(value, len(rows), lambda ref: self.store.columns[ref].take(rows), self.store.columns)
 
-    def value(self, value: Value, table: Table) -> Column:
+    def value(self, value: Expression, table: Table) -> Column:
         """A value that depends on bound events, for each partial match."""
-        return evaluate(value, len(table), partial(self._attribute, table=table), self.store.columns.code)
+        return evaluate(value, len(table), partial(self._look, table=table), self.store.columns)
 
-    def _attribute(self, attribute: Attribute, table: Table) -> Column:
-        return self.store.columns[attribute.name].take(table[self._slot_of[attribute.var]])
+    def _look(self, ref: ColumnRef, table: Table) -> Column:
+        return self.store.columns[ref].take(table[ref.slot])
 
     # Filtering.
 
-    def _filter(self, predicates: tuple[Predicate, ...], table: Table) -> Table:
+    def _filter(self, predicates: tuple[Residual, ...], table: Table) -> Table:
         for predicate in predicates:
-            look = partial(self._attribute, table=table)
-            held = holds(predicate.qual, len(table), look, self.store.columns.code) | ~self._applies(predicate, table)
+            look = partial(self._look, table=table)
+            held = holds(predicate.condition, len(table), look, self.store.columns) | ~_applies(predicate, table)
             table = table.where(held)
             if not len(table):
                 break
         return table
-
-    def _applies(self, predicate: Predicate, table: Table) -> Bools:
-        """Where all slots of the predicate, and its guard, are taken."""
-        applies = np.ones(len(table), np.bool_)
-        for slot in predicate.slots:
-            if self.logical.slots[slot].alternatives:
-                applies &= table[slot] >= 0
-        if predicate.guard is not None:
-            applies &= table.last(sorted(self.logical.alternatives[predicate.guard])) >= 0
-        return applies
 
     def _reject(self, reject: Reject, table: Table) -> Table:
         guarded = np.flatnonzero(table.last(reject.guard) >= 0) if reject.guard else None
@@ -348,6 +337,16 @@ class Execution:
         kept = np.ones(len(table), np.bool_)
         kept[found if guarded is None else guarded[found]] = False
         return table.where(kept)
+
+
+def _applies(predicate: Residual, table: Table) -> Bools:
+    """Where all slots of the predicate, and its guard, are taken."""
+    applies = np.ones(len(table), np.bool_)
+    for slot in predicate.optional:
+        applies &= table[slot] >= 0
+    if predicate.guard:
+        applies &= table.last(predicate.guard) >= 0
+    return applies
 
 
 def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array, Array, Ints]:

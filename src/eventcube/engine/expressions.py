@@ -1,66 +1,107 @@
-"""Values and quals over columns, for many rows at once.
+"""Values and conditions over columns, for many rows at once.
 
-Logic is three-valued: a comparison with null neither holds nor fails. A qual gives two arrays, where it holds and
+Logic is three-valued: a comparison with null neither holds nor fails. A condition gives two arrays, where it holds and
 where it fails; NOT swaps them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Protocol
 
 import numpy as np
 
-from eventcube.engine.columns import Column, Texts
+from eventcube.engine.columns import Column
+from eventcube.engine.functions import absolute, clock_part, coalesced, rounded
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.ranks import RANKED
-from eventcube.language.syntax import (
+from eventcube.engine.texts import Codes
+from eventcube.plan.dictionary import TextFunction
+from eventcube.plan.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Attribute,
     Between,
+    Call,
+    ColumnRef,
     Comparison,
-    Duration,
+    Condition,
+    Constant,
+    Expression,
     In,
     IsNull,
-    Literal,
-    Minus,
-    NotQual,
-    Qual,
-    Timestamp,
-    Truth,
-    Value,
+    IsTrue,
+    Like,
+    Negative,
+    Not,
+    Translate,
 )
-from eventcube.plan.kinds import attributes, value_kind
-from eventcube.plan.logical import LogicalQuery
-from eventcube.schema import Kind
 
-Look = Callable[[Attribute], Column]
-Code = Callable[[str], int]
+Look = Callable[[ColumnRef], Column]
+
+
+class Words(Protocol):
+    """The codes that text and long numbers have where values are computed."""
+
+    def code(self, constant: str | Decimal) -> int:
+        """The code of a constant."""
+
+    def texts(self) -> Codes:
+        """The codes of all the text."""
+
 
 _LARGEST = float(2**63)
 
 
-def evaluate(value: Value, rows: int, look: Look, code: Code) -> Column:
+def evaluate(value: Expression, rows: int, look: Look, words: Words) -> Column:
     """A value for each row. Text is its code."""
     match value:
-        case Attribute():
+        case ColumnRef():
             return look(value)
-        case Literal(None):
+        case Constant(None):
             return Column(np.zeros(rows, np.int64), np.zeros(rows, np.bool_))
-        case Literal(str() as text):
-            return Column(np.full(rows, code(text), np.int64))
-        case Literal(float() as number):
+        case Constant(str() | Decimal() as coded):
+            return Column(np.full(rows, words.code(coded), np.int64))
+        case Constant(float() as number):
             return Column(np.full(rows, number, np.float64))
-        case Literal(int() as number) if abs(number) >= 2**63:
+        case Constant(int() as number) if not -(2**63) <= number < 2**63:
             return Column(np.full(rows, float(number), np.float64))
-        case Literal(int() as number) | Duration(number) | Timestamp(number):
+        case Constant(int() as number):
             return Column(np.full(rows, int(number), np.int64))
-        case Minus(inner):
-            return _arithmetic("-", Column(np.zeros(rows, np.int64)), evaluate(inner, rows, look, code))
+        case Negative(inner):
+            return _arithmetic("-", Column(np.zeros(rows, np.int64)), evaluate(inner, rows, look, words))
         case Arithmetic(op, left, right):
-            return _arithmetic(op, evaluate(left, rows, look, code), evaluate(right, rows, look, code))
+            return _arithmetic(op, evaluate(left, rows, look, words), evaluate(right, rows, look, words))
+        case Call(_, arguments):
+            return _call(value, [evaluate(a, rows, look, words) for a in arguments], words)
+        case Translate(inner, table):
+            return _image(table, evaluate(inner, rows, look, words), words)
     raise AssertionError(value)
+
+
+def _call(call: Call, columns: list[Column], words: Words) -> Column:
+    first = columns[0]
+    match call.function:
+        case "COALESCE":
+            return coalesced(columns)
+        case "ABS":
+            return absolute(first)
+        case "ROUND":
+            digits = call.arguments[1] if len(call.arguments) > 1 else None
+            number = digits.value if isinstance(digits, Constant) else 0
+            assert isinstance(number, int)
+            return rounded(first, number)
+        case "LENGTH":
+            return Column(words.texts().lengths()[first.values], first.valid)
+        case "LOWER" | "UPPER":
+            return _image(call.function, first, words)
+        case _:
+            assert call.clock is not None
+            return clock_part(call.function, first, call.clock)
+
+
+def _image(function: TextFunction, column: Column, words: Words) -> Column:
+    return Column(words.texts().image(function)[column.values], column.valid)
 
 
 def _arithmetic(op: str, left: Column, right: Column) -> Column:
@@ -110,39 +151,43 @@ def both(one: Bools | None, other: Bools | None) -> Bools | None:
     return one & other
 
 
-def holds(qual: Qual, rows: int, look: Look, code: Code) -> Bools:
-    """Where the qual holds."""
-    return _truth(qual, rows, look, code)[0]
+def holds(condition: Condition, rows: int, look: Look, words: Words) -> Bools:
+    """Where the condition holds."""
+    return _truth(condition, rows, look, words)[0]
 
 
-def _truth(qual: Qual, rows: int, look: Look, code: Code) -> tuple[Bools, Bools]:
-    match qual:
+def _truth(condition: Condition, rows: int, look: Look, words: Words) -> tuple[Bools, Bools]:
+    match condition:
         case Comparison(op, left, right):
-            return _compare(op, evaluate(left, rows, look, code), evaluate(right, rows, look, code))
+            return _compare(op, evaluate(left, rows, look, words), evaluate(right, rows, look, words))
         case In(value, options):
-            first = evaluate(value, rows, look, code)
-            return _any([_compare("=", first, evaluate(o, rows, look, code)) for o in options])
+            first = evaluate(value, rows, look, words)
+            return _any([_compare("=", first, evaluate(o, rows, look, words)) for o in options])
         case Between(value, low, high):
-            first = evaluate(value, rows, look, code)
+            first = evaluate(value, rows, look, words)
             return _all(
                 [
-                    _compare(">=", first, evaluate(low, rows, look, code)),
-                    _compare("<=", first, evaluate(high, rows, look, code)),
+                    _compare(">=", first, evaluate(low, rows, look, words)),
+                    _compare("<=", first, evaluate(high, rows, look, words)),
                 ]
             )
+        case Like(value, pattern, escape):
+            text = evaluate(value, rows, look, words)
+            fits, valid = words.texts().like(pattern, escape)[text.values], valid_mask(text)
+            return valid & fits, valid & ~fits
         case IsNull(value):
-            null = ~valid_mask(evaluate(value, rows, look, code))
+            null = ~valid_mask(evaluate(value, rows, look, words))
             return null, ~null
-        case Truth(value):
-            column = evaluate(value, rows, look, code)
+        case IsTrue(value):
+            column = evaluate(value, rows, look, words)
             valid = valid_mask(column)
             return valid & (column.values != 0), valid & (column.values == 0)
-        case AllOf(quals):
-            return _all([_truth(q, rows, look, code) for q in quals])
-        case AnyOf(quals):
-            return _any([_truth(q, rows, look, code) for q in quals])
-        case NotQual(inner):
-            true, false = _truth(inner, rows, look, code)
+        case AllOf(conditions):
+            return _all([_truth(c, rows, look, words) for c in conditions])
+        case AnyOf(conditions):
+            return _any([_truth(c, rows, look, words) for c in conditions])
+        case Not(inner):
+            true, false = _truth(inner, rows, look, words)
             return false, true
 
 
@@ -193,56 +238,3 @@ def _all(parts: Sequence[tuple[Bools, Bools]]) -> tuple[Bools, Bools]:
 def _any(parts: Sequence[tuple[Bools, Bools]]) -> tuple[Bools, Bools]:
     false, true = _all([(f, t) for t, f in parts])
     return true, false
-
-
-def texts_of(quals: Sequence[Qual], logical: LogicalQuery) -> Texts:
-    """What text, and what numbers that are compared by their places, a set of quals looks at."""
-
-    def kind(attribute: Attribute) -> Kind:
-        return Kind.INTEGER if attribute.name.startswith(RANKED) else logical.kind(attribute)
-
-    mentioned = [(q, a) for q in quals for a in attributes(q)]
-    columns = dict.fromkeys(a.name for q, a in mentioned if kind(a) is Kind.TEXT and not _only_null_test(q, a))
-    numbers = dict.fromkeys(a.name.removeprefix(RANKED) for _, a in mentioned if a.name.startswith(RANKED))
-    constants: dict[str, None] = {}
-    ordered = False
-    for qual in quals:
-        for part in _parts(qual):
-            if isinstance(part, Literal) and isinstance(part.value, str):
-                constants[part.value] = None
-            if isinstance(part, Between) or (isinstance(part, Comparison) and part.op not in ("=", "!=")):
-                value = part.value if isinstance(part, Between) else part.left
-                ordered |= value_kind(value, kind, lambda _: None) is Kind.TEXT
-    places = tuple(c for c in constants if c.startswith(RANKED))
-    return Texts(
-        tuple(columns),
-        tuple(c for c in constants if c not in places),
-        ordered,
-        tuple(numbers),
-        places,
-        logical.schema.time if logical.schema.time_is_text else None,
-    )
-
-
-def _only_null_test(qual: Qual, attribute: Attribute) -> bool:
-    return isinstance(qual, IsNull) and qual.value == attribute
-
-
-def _parts(node: Qual | Value) -> list[Qual | Value]:
-    """The node and everything below it."""
-    match node:
-        case Comparison(_, left, right) | Arithmetic(_, left, right):
-            below: tuple[Qual | Value, ...] = (left, right)
-        case In(value, options):
-            below = (value, *options)
-        case Between(value, low, high):
-            below = (value, low, high)
-        case IsNull(value) | Truth(value) | Minus(value):
-            below = (value,)
-        case AllOf(quals) | AnyOf(quals):
-            below = quals
-        case NotQual(inner):
-            below = (inner,)
-        case _:
-            below = ()
-    return [node, *(p for b in below for p in _parts(b))]

@@ -15,7 +15,8 @@ from eventcube.engine.execute import Execution
 from eventcube.engine.expressions import valid_mask
 from eventcube.engine.kernels import Ints
 from eventcube.engine.views.cost import HAND_ON, ITERATIVE_CALL, KEEP, LOOK_UP, VIEW_CALL
-from eventcube.plan.physical import Bind, Nested, PhysicalQuery, Program, Reject, State, Term, Union
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.steps import Bind, Nested, Program, Reject, StandalonePart, State, Term, Union, form_of
 
 _SAMPLE = 32
 # For so many pairs of a due event and another a decision holds.
@@ -85,7 +86,8 @@ class _Estimate:
                     looked = 0.0 if counted and step.is_free else found
                     yield _BIND + partial * (1.0 + looked), partial * found
                     partial, bound = partial * found, bound + 1
-                case Nested(inner=inner, slots=slots):
+                case Nested(slots=slots):
+                    inner = form_of(step, StandalonePart)
                     held = [self._in_window(s) for s in slots]
                     some = np.cumprod([n / max(1, bound + k) for k, n in enumerate(reversed(held))])
                     anew = ITERATIVE_CALL + partial * float(some.sum() if not counted else some[:-1].sum() + 1.0)
@@ -96,9 +98,9 @@ class _Estimate:
                     yield min(anew, view) + (0.0 if counted else HAND_ON * results), results
                     partial, bound = results, bound + len(slots)
                 case Union(programs):
-                    ways = [list(self._steps(p, partial, bound)) for p in programs]
-                    partial = sum(way[-1][1] for way in ways if way)
-                    yield sum(cost for way in ways for cost, _ in way), partial
+                    branches = [list(self._steps(p, partial, bound)) for p in programs]
+                    partial = sum(branch[-1][1] for branch in branches if branch)
+                    yield sum(cost for branch in branches for cost, _ in branch), partial
                 case Reject():
                     yield partial * LOOK_UP, partial
                 case _:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eventcube.engine.kernels import Ints, compiled, group, search
+from eventcube.engine.compiled import compiled
+from eventcube.engine.kernels import Ints, group, search
 
 
 @compiled

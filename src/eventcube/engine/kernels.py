@@ -1,17 +1,18 @@
 """The few loops that are compiled: searching, expanding, testing, grouping.
 
 Written once for 64-bit rows and values, compiled by Numba at the first use on a machine and cached on disk; none is
-compiled for a query. Everything else in the engine is NumPy.
+compiled for a query. `warm.py` lists the kinds of arguments that they are compiled for. Everything else in the engine
+is NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from eventcube.engine.compiled import compiled, take_over
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -21,8 +22,6 @@ Array = npt.NDArray[Any]
 # What a join step tests: whole numbers (new, bound, operators), then other numbers.
 Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
 # So many candidates are looked at in one go.
 BLOCK = 1 << 13
 
@@ -30,13 +29,11 @@ LT, LE, GT, GE, EQ, NE = range(6)
 OPERATORS = {"<": LT, "<=": LE, ">": GT, ">=": GE, "=": EQ, "!=": NE}
 
 
-def compiled(function: _F) -> _F:
-    """The function compiled at its first use, and cached where there is a place for it."""
-    try:
-        return cast("_F", numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        # Nowhere to keep compiled code: every process compiles what it uses.
-        return cast("_F", numba.njit(nogil=True)(function))
+def read_only(array: Array) -> Array:
+    """A view of the array that cannot be written, as arrays from Arrow cannot: one kind needs one compiled loop."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @compiled
@@ -330,3 +327,6 @@ def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
         order[place[codes[i]]] = i
         place[codes[i]] += 1
     return order, starts
+
+
+take_over()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,13 @@ from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table, joined
-from eventcube.plan.physical import PhysicalQuery, State
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.steps import State
 
 # Pieces in which nothing is found are followed by ones so many times as large.
 _GROWTH = 16
+# A variable of an alternative that is not taken comes before every event, however early.
+_UNBOUND = -(2**63)
 # More matches than this are too many to look at for a few.
 _CROWD = 1 << 18
 
@@ -25,7 +28,8 @@ class Earliest:
     """The first matches by (last, first, then the bound events in the order of the text); never more than `most`.
 
     Where matches are reported at their last event, a piece's matches all come after those of the piece before.
-    Otherwise they are held, with their sort keys, until all that can still begin begins later than they end.
+    Otherwise a piece has all matches that end up to some event, those of the piece before among them; they are held,
+    with their sort keys, until all that can still begin begins later than they end.
     """
 
     def __init__(self, most: int, plan: PhysicalQuery) -> None:
@@ -39,40 +43,52 @@ class Earliest:
         """Consider some more matches of the store."""
         if not self.left:
             return
-        slots = [s.index for s in self.plan.logical.positive]
-        keys = self._sort_keys(table, store, output, slots)
+        keys = self.sort_keys(table, store, output)
         if self._best is not None:
             table = joined([self._best, table])
             keys = [np.concatenate(pair) for pair in zip(self._keys, keys, strict=True)]
         order = np.lexsort(keys[::-1])[: self.left]
         self._best, self._keys = table.take(order), [k[order] for k in keys]
 
-    def _sort_keys(self, table: Table, store: Store, output: Output, slots: list[int]) -> list[Ints]:
+    def sort_keys(self, table: Table, store: Store, output: Output) -> list[Ints]:
+        """What matches are sorted by, the most important key first."""
         rank, place = store.events.rank, store.order
         index = np.arange(store.size) if place is None else place
         sequence = store.events.seq
         keys = [rank[index[output.last(table)]], rank[index[output.first(table)]]]
-        for slot in slots:
+        for slot in self.plan.positive:
             rows = table[slot]
-            keys += [np.where(rows < 0, -1, rank[index[rows]]), np.where(rows < 0, -1, sequence[index[rows]])]
+            keys += [np.where(rows < 0, _UNBOUND, of[index[rows]]) for of in (rank, sequence)]
         return keys
 
-    def settled(self, output: Output, following: int | None) -> Iterator[pa.RecordBatch]:
-        """The matches of this piece that are known to be among the first.
+    def settle(self, output: Output, piece: Piece) -> Iterator[pa.RecordBatch]:
+        """Take the matches of a piece, or those of them that a larger piece would only find again."""
+        if self.plan.forward:
+            earlier = 0 if self.held is None else int((self.held[1][0] <= piece.rank).sum())
+            piece.settled = piece.last or earlier + (0 if self._best is None else len(self._best)) >= self.left
+            if not piece.settled:
+                self.drop()
+        if self._best is None:
+            return
+        batch = output.batch(self._best)
+        keys, self._best, self._keys = self._keys, None, []
+        if self.plan.forward:
+            self._hold(pa.Table.from_batches([batch]), keys)
+        else:
+            self.left -= batch.num_rows
+            yield batch
+
+    @property
+    def bound(self) -> int | None:
+        """The rank that no match still to come may end after, to be among the first; None if any may."""
+        return int(self.held[1][0].max()) if self.held is not None and self.held[0].num_rows >= self.left else None
+
+    def final(self, following: int | None) -> Iterator[pa.RecordBatch]:
+        """What is held, if nothing still to come can be earlier.
 
         `following` is the rank of the next event that can begin a match, None if there is none yet.
         """
-        if self._best is not None:
-            batch = output.batch(self._best)
-            keys, self._best, self._keys = self._keys, None, []
-            if not self.plan.forward:
-                self.left -= batch.num_rows
-                yield batch
-                return
-            self._hold(pa.Table.from_batches([batch]), keys)
-        if self.held is None or self.held[0].num_rows < self.left:
-            return
-        if following is None or (self.held[1][0] < following).all():
+        if self.bound is not None and (following is None or self.bound < following):
             self.left = 0
             yield from self.rest()
 
@@ -96,18 +112,20 @@ class Earliest:
 
 @dataclass(slots=True)
 class Piece:
-    """Some of the due events: what to look at, and how many matches were found there.
+    """Some of the events: what to look at, and how many matches were found there.
 
-    Rows before `lo` are done with, those from `hi` on are not yet due. A piece with many more matches than are wanted
-    is crowded, and is taken again in smaller ones; `most` is None if it cannot be smaller.
+    Its matches end before the row `hi`, with the rank at most; `last`: none can end later. A piece with many more
+    matches than are wanted is crowded, and is taken again in smaller ones; `most` is None if it cannot be smaller.
     """
 
     rows: Rows
     state: Ints
     hi: int
-    following: int | None
+    rank: int
+    last: bool
     most: int | None
     found: int = 0
+    settled: bool = False
 
     @property
     def crowded(self) -> bool:
@@ -115,37 +133,64 @@ class Piece:
 
 
 class Pieces:
-    """The due events in pieces in order of time, larger where nothing is found, until the limit is reached."""
+    """The due events in pieces in order of time, larger where nothing is found, until the limit is reached.
 
-    def __init__(self, limit: Earliest, rows: Rows, state: Ints | None, trigger: Bools, *, forward: bool) -> None:
-        self._limit, self._rows, self._forward = limit, rows, forward
+    Where matches are reported at their first event, all of those are in each piece, and pieces differ in how far
+    matches may reach. Negated parts look further.
+    """
+
+    def __init__(self, limit: Earliest, rows: Rows, state: Ints | None) -> None:
+        plan = limit.plan
+        self._limit, self._rows, self._forward = limit, rows, plan.forward
         self._state = np.full(len(rows), State.DUE.value) if state is None else state
-        self._due = np.flatnonzero(trigger & (self._state == State.DUE.value))
+        due = np.flatnonzero(self._taken(plan.first if plan.forward else plan.last) & (self._state == State.DUE.value))
+        self._positive = list(plan.positive)
+        # The events that may be the last of a match.
+        self._ends = due
+        self.following: int | None = None
+        if plan.forward and len(due):
+            self._ends = np.flatnonzero(self._taken(self._positive))
+            bound = int(rows.rank[-1]) if limit.bound is None else limit.bound
+            inside = (self._ends >= due[0]) & (rows.rank[self._ends] <= bound)
+            self._ends = self._ends[inside]
+        if plan.forward:
+            # With windows of events an early event of a quiet partition may be due long after later ones of others.
+            future = self._state == State.FUTURE.value
+            self.following = int(rows.rank[np.argmax(future)]) if future.any() else None
+
+    def _taken(self, slots: Sequence[int]) -> Bools:
+        """Where events can be bound to one of the slots."""
+        return np.asarray(self._rows.member[list(slots)].any(axis=0))
 
     def __iter__(self) -> Iterator[Piece]:
-        lo, size = 0, 1
-        while self._limit.left and (first := int(np.searchsorted(self._due, lo))) < len(self._due):
-            piece = self._piece(lo, self._due[first : first + size])
+        lo, size, crowd = 0, 1, len(self._ends)
+        while self._limit.left and (first := int(np.searchsorted(self._ends, lo))) < len(self._ends):
+            if first < crowd < len(self._ends):
+                # What reaches so far is crowded, so half of that is tried next.
+                size = min(size, max(1, (crowd - first) // 2))
+            piece = self._piece(lo, self._ends[first : first + size])
             yield piece
+            if piece.settled:
+                return
             if piece.crowded:
                 self._limit.drop()
-                size = max(1, size // _GROWTH)
+                crowd, size = first + size, max(1, size // _GROWTH)
             else:
                 lo, size = piece.hi, size * (2 if piece.found else _GROWTH)
 
-    def _piece(self, lo: int, due: Ints) -> Piece:
-        """The piece with these due events, and all of their ranks."""
-        rows, size = self._rows, len(self._rows)
-        hi = int(np.searchsorted(rows.rank, rows.rank[due[-1]], side="right"))
-        most = _CROWD + 4 * self._limit.left if len(due) > 1 else None
-        row = np.arange(size)
-        done = (row < lo) | (self._state == State.DONE.value)
-        if not self._forward:
-            # What comes later than its last event is nothing to a match.
-            state = np.where(done, State.DONE.value, State.DUE.value)[:hi]
-            return Piece(rows.slice(0, hi), state, hi, None, most)
-        # With windows of events an early event of a quiet partition may be due long after later ones of others.
-        later = (self._state == State.FUTURE.value) | ((row >= hi) & ~done)
-        state = np.where(later, State.FUTURE.value, np.where(done, State.DONE.value, State.DUE.value))
-        following = int(rows.rank[np.argmax(later)]) if later.any() else None
-        return Piece(rows, state, hi, following, most)
+    def _piece(self, lo: int, ends: Ints) -> Piece:
+        """The piece in which matches end with these events, and all of their ranks."""
+        rows, rank = self._rows, int(self._rows.rank[ends[-1]])
+        hi = int(np.searchsorted(rows.rank, rank, side="right"))
+        # Where each piece begins anew, less is too much.
+        crowd = _CROWD // _GROWTH if self._forward else _CROWD
+        most = crowd + 4 * self._limit.left if len(ends) > 1 else None
+        last = bool(self._ends[-1] < hi)
+        if self._forward:
+            member = rows.member.copy()
+            member[self._positive, hi:] = False
+            return Piece(replace(rows, member=member), self._state, hi, rank, last, most)
+        # What comes later than its last event is nothing to a match.
+        done = (np.arange(hi) < lo) | (self._state[:hi] == State.DONE.value)
+        state = np.where(done, State.DONE.value, State.DUE.value)
+        return Piece(rows.slice(0, hi), state, hi, rank, last, most)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eventcube.engine.kernels import Array, Ints, compiled
+from eventcube.engine.compiled import compiled
+from eventcube.engine.kernels import Array, Ints
 
 Words = npt.NDArray[np.uint64]
 

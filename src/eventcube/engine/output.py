@@ -7,15 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from eventcube.engine.columns import Column
+from eventcube.engine.columns import Column, Columns
 from eventcube.engine.execute import Execution
 from eventcube.engine.expressions import evaluate
 from eventcube.engine.kernels import Ints
 from eventcube.engine.table import Table
-from eventcube.language.syntax import Attribute, Literal, Value, Variable
-from eventcube.options import UNITS_IN_MICROSECONDS
-from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.result import result_schema, returned, value_type
+from eventcube.options import NANOSECONDS, UNITS_IN_MICROSECONDS
+from eventcube.plan.dictionary import Dictionary
+from eventcube.plan.expressions import ColumnRef, Constant
+from eventcube.plan.logical import Computed, EventColumn
+from eventcube.plan.physical import MatchSink, PhysicalQuery
 from eventcube.schema import EventSchema
 
 
@@ -23,14 +24,14 @@ class Output:
     """Turns tables of matches over one store into record batches."""
 
     def __init__(self, plan: PhysicalQuery, execution: Execution) -> None:
-        self.plan, self.execution, self.logical = plan, execution, plan.logical
+        self.plan, self.execution, self.events = plan, execution, plan.schema
         self.store = execution.store
-        self.schema = result_schema(plan.logical)
-        own = self.logical.schema.columns.field(self.logical.schema.time).type
+        self.schema = plan.sink.schema
+        self._coded: dict[Dictionary, Columns] = {}
+        own = self.events.columns.field(self.events.time).type
         # Microseconds say all there is to a time, unless it has nanoseconds or is text.
-        self._exact_time = own == self.logical.schema.time_type and not (
-            pa.types.is_timestamp(own) and own.unit == "ns"
-        )
+        unit = own.unit if pa.types.is_timestamp(own) else self.events.time_unit
+        self._exact_time = own == self.events.time_type and unit != NANOSECONDS
 
     def batch(self, table: Table) -> pa.RecordBatch:
         """The matches as the query returns them, one row each."""
@@ -40,11 +41,12 @@ class Output:
             # With several slots the first and the last event of a match differ, however alike the slots.
             self._time(self.plan.last if len(self.plan.last) == 1 else (), self.last(table), times),
         ]
-        for item, field in zip(returned(self.logical), list(self.schema)[2:], strict=True):
-            if isinstance(item.value, Variable):
-                columns.append(self._events(table, item.value.name, field))
+        assert isinstance(self.plan.sink, MatchSink)
+        for column in self.plan.sink.columns:
+            if isinstance(column, EventColumn):
+                columns.append(self._events(table, column))
             else:
-                columns.append(self.value(table, item.value, times).cast(field.type))
+                columns.append(self.value(table, column.value, times).cast(column.value.type))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def first(self, table: Table) -> Ints:
@@ -55,27 +57,34 @@ class Output:
         """The row of each match's last event."""
         return table.last(self.plan.last)
 
-    def value(self, table: Table, value: Value, times: dict[tuple[int, ...], pa.Array] | None = None) -> pa.Array:
+    def value(self, table: Table, computed: Computed, times: dict[tuple[int, ...], pa.Array] | None = None) -> pa.Array:
         """A value for each match; null where it is of an event that is not taken."""
-        if isinstance(value, Attribute):
-            slot = self.logical.slot(value.var).index
+        value, type_ = computed.expression, computed.type
+        if isinstance(value, ColumnRef):
+            slot = value.slot
             optional = slot in self.plan.optional
-            if times is not None and not optional and value.name == self.logical.schema.time and self._exact_time:
+            if times is not None and not optional and value.column == self.events.time and self._exact_time:
                 return self._time((slot,), table[slot], times)
-            return self._take(value.name, table[slot], optional)
-        if isinstance(value, Literal):
-            return pa.array([value.value], value_type(value, self.logical)).take(
-                pa.array(np.zeros(len(table), np.int64))
-            )
-        column = evaluate(value, len(table), self._look(table), self.store.columns.code)
-        return to_array(column, value_type(value, self.logical))
+            return self._take(value.column, table[slot], optional)
+        if isinstance(value, Constant) and not isinstance(value.value, int | float):
+            return pa.array([value.value], type_).take(pa.array(np.zeros(len(table), np.int64)))
+        columns = self._columns(computed.dictionary)
+        column = evaluate(value, len(table), self._look(table, columns), columns)
+        return text_array(column, columns.texts().words) if pa.types.is_string(type_) else to_array(column, type_)
 
-    def _look(self, table: Table) -> Callable[[Attribute], Column]:
-        def look(attribute: Attribute) -> Column:
-            slot = self.logical.slot(attribute.var).index
-            rows = table[slot]
-            column = self.store.columns[attribute.name].take(rows)
-            if slot not in self.plan.optional:
+    def _columns(self, dictionary: Dictionary) -> Columns:
+        """The columns that a value is computed from: where it looks at text, with codes of its own."""
+        if not dictionary.has_text:
+            return self.store.columns
+        if dictionary not in self._coded:
+            self._coded[dictionary] = Columns(self.store.events.payload, dictionary, self.store.order)
+        return self._coded[dictionary]
+
+    def _look(self, table: Table, columns: Columns) -> Callable[[ColumnRef], Column]:
+        def look(ref: ColumnRef) -> Column:
+            rows = table[ref.slot]
+            column = columns[ref].take(rows)
+            if ref.slot not in self.plan.optional:
                 return column
             taken = rows >= 0
             if column.values.dtype == np.float64:
@@ -87,16 +96,15 @@ class Output:
     def _time(self, slots: tuple[int, ...], rows: Ints, times: dict[tuple[int, ...], pa.Array]) -> pa.Array:
         """The times of rows; those of one slot are not converted twice."""
         if slots not in times:
-            times[slots] = times_to_array(self.store.ts[rows], self.logical.schema)
+            times[slots] = times_to_array(self.store.ts[rows], self.events)
         return times[slots]
 
-    def _events(self, table: Table, name: str, field: pa.Field) -> pa.Array:
-        slot = self.logical.slot(name).index
-        optional = slot in self.plan.optional
-        rows = table[slot]
-        arrays = [self._take(f.name, rows, optional) for f in field.type]
+    def _events(self, table: Table, column: EventColumn) -> pa.Array:
+        optional = column.slot in self.plan.optional
+        rows = table[column.slot]
+        arrays = [self._take(f.name, rows, optional) for f in column.type]
         mask = pa.array(rows < 0) if optional else None
-        return pa.StructArray.from_arrays(arrays, fields=list(field.type), mask=mask)
+        return pa.StructArray.from_arrays(arrays, fields=list(column.type), mask=mask)
 
     def _take(self, name: str, rows: Ints, optional: bool) -> pa.Array:
         order = self.store.order
@@ -119,9 +127,20 @@ def to_array(column: Column, type_: pa.DataType) -> pa.Array:
     return pa.array(values, pa.int64(), mask=mask).cast(type_)
 
 
+def text_array(column: Column, words: pa.Array) -> pa.Array:
+    """A computed column of text as Arrow."""
+    null = np.zeros(len(column.values), np.bool_) if column.valid is None else ~column.valid
+    return words.take(pa.array(np.where(null, 0, column.values), mask=null)).cast(pa.string())
+
+
 def times_to_array(ts: Ints, schema: EventSchema) -> pa.Array:
     """Microseconds as the time column has them."""
     type_ = schema.time_type
     if pa.types.is_integer(type_):
-        return pa.array(ts // UNITS_IN_MICROSECONDS[schema.time_unit]).cast(type_)
+        return pa.array(in_unit(ts, schema.time_unit)).cast(type_)
     return pa.array(ts).cast(pa.timestamp("us", type_.tz)).cast(type_, safe=False)
+
+
+def in_unit(ts: Ints, unit: str) -> Ints:
+    """Microseconds as whole numbers of a unit."""
+    return ts * 1000 if unit == NANOSECONDS else ts // int(UNITS_IN_MICROSECONDS[unit])

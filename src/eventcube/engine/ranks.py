@@ -18,22 +18,10 @@ import pyarrow.types as pat
 
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.errors import InputError
-from eventcube.schema import INTERNAL, plain_type
+from eventcube.schema import plain_type
 
-# The name of a column, or the text of a constant, that stands for a place in order begins like this.
-RANKED = INTERNAL + "rank_"
-# Every decimal of so many digits has a float of its own.
-_FLOAT_DIGITS = 15
 _WHOLE = pa.decimal128(20, 0)
 _FURTHEST = 2**63 - 1
-
-
-def is_long(type_: pa.DataType) -> bool:
-    """Whether floats cannot tell all numbers of a column apart."""
-    type_ = plain_type(type_)
-    if pat.is_decimal(type_):
-        return bool(type_.precision > _FLOAT_DIGITS or type_.scale < 0)
-    return bool(pat.is_uint64(type_))
 
 
 class Ranks:

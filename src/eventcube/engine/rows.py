@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,13 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    @classmethod
+    def none(cls, columns: pa.Schema, needed: Iterable[str], slots: int) -> Rows:
+        """No events, of those with the columns."""
+        numbers, flags = np.empty(0, np.int64), np.empty(0, np.bool_)
+        payload = pa.schema([columns.field(name) for name in needed]).empty_table()
+        return cls(numbers, numbers, numbers, numbers, flags, flags, np.empty((slots, 0), np.bool_), payload)
 
     def append(self, more: Rows) -> Rows:
         """These events and then the others."""
@@ -73,6 +81,10 @@ class Rows:
         if gone < len(rows) and rows[0] == gone:
             # Only the first are gone, as when a window moves on.
             return self.slice(gone, len(rows))
+        return self.take(rows)
+
+    def take(self, rows: Ints) -> Rows:
+        """Some of the events, as they are numbered here."""
         return Rows(
             self.ts[rows],
             self.seq[rows],
@@ -80,6 +92,6 @@ class Rows:
             self.rank[rows],
             self.done[rows],
             self.ahead[rows],
-            self.member[:, rows],
+            self.member.take(rows, axis=1),
             self.payload.take(pa.array(rows)),
         )

@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from eventcube.engine.columns import Columns, Texts, codes_of
-from eventcube.engine.kernels import Bools, Ints, group, links, seek, window_ends, window_starts
+from eventcube.engine.columns import Columns, codes_of
+from eventcube.engine.kernels import Bools, Ints, group, links, read_only, seek, window_ends, window_starts
 from eventcube.engine.rows import Rows
-from eventcube.plan.physical import State
+from eventcube.plan.dictionary import Dictionary
+from eventcube.plan.steps import State
 
 UNBOUNDED = 2**62
 
@@ -40,7 +41,9 @@ class Store:
     Rows of one key are a segment. Windows and intervals never leave a segment, so all keys are handled together.
     """
 
-    def __init__(self, events: Rows, key: Sequence[str], texts: Texts, width: int | None, by_count: bool) -> None:
+    def __init__(
+        self, events: Rows, key: Sequence[str], dictionary: Dictionary, width: int | None, by_count: bool
+    ) -> None:
         self.size = len(events)
         self.width = UNBOUNDED if width is None else width
         self.order: Ints | None = None
@@ -51,7 +54,7 @@ class Store:
             starts = np.unique(starts)
         self._starts = starts if self.size else np.zeros(1, np.int64)
         self.events = events
-        self.columns = Columns(events.payload, texts, self.order)
+        self.columns = Columns(events.payload, dictionary, self.order)
         self._by_count = by_count
         self._stacks: dict[tuple[int, frozenset[State] | None], Stack] = {}
         self._state: Ints | None = None
@@ -113,12 +116,12 @@ class Store:
     @cached_property
     def window_starts(self) -> Ints:
         """For each row the first row that a window ending there can hold."""
-        return window_starts(self.metric, self._starts, self.width)
+        return window_starts(read_only(self.metric), self._starts, self.width)
 
     @cached_property
     def window_ends(self) -> Ints:
         """For each row the row after the last that a window beginning there can hold."""
-        return window_ends(self.metric, self._starts, self.width)
+        return window_ends(read_only(self.metric), self._starts, self.width)
 
     def before(self, rows: Ints) -> Ints:
         """The end of the range of rows strictly before each row."""

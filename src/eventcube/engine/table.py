@@ -39,7 +39,7 @@ class Table:
 
     def take(self, index: Ints) -> Table:
         """Some of the partial matches, in the order of the index."""
-        return Table(self.columns, self.data[:, index])
+        return Table(self.columns, self.data.take(index, axis=1))
 
     def where(self, kept: Bools) -> Table:
         """The partial matches that are kept."""

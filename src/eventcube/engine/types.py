@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.kernels import Array
+from eventcube.engine.kernels import Array, read_only
 from eventcube.engine.names import ends_of, name_table, names_to_codes
 
 # The first and the last eight bytes say all there is to a name of this length.
@@ -49,10 +49,11 @@ class TypeNames:
             chunk = chunk.cast(pa.large_string())
         width = np.int32 if pa.types.is_string(chunk.type) else np.int64
         _, offsets, data = chunk.buffers()
-        ends = np.frombuffer(offsets, width)[chunk.offset : chunk.offset + len(chunk) + 1]
+        ends = read_only(np.frombuffer(offsets, width)[chunk.offset : chunk.offset + len(chunk) + 1])
         content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        if len(content) < 8:
-            content = np.append(content, np.zeros(8, np.uint8))
-            content.flags.writeable = False
+        if len(content) < 9:
+            # Two words at least, or NumPy takes them for ones that do not overlap, which are another kind.
+            content = np.append(content, np.zeros(9, np.uint8))
+        content = read_only(content)
         words = np.ndarray(len(content) - 7, np.uint64, content.data, strides=(1,))
         return names_to_codes(ends, content, words, self._factor, self._bits, *self._places)

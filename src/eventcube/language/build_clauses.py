@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lark import Token, v_args
+from lark import Token, Tree
 from lark.tree import Meta
 
-from eventcube.errors import Span, did_you_mean
+from eventcube.errors import Span
 from eventcube.language import syntax as s
-from eventcube.language.build_expressions import ExpressionBuilder, place
+from eventcube.language.build_calls import Argument, CallBuilder
+from eventcube.language.build_expressions import TooManyMistakesError, place, token_place
 from eventcube.language.literals import EVENT_UNITS, UnreadableError, read_number
+from eventcube.language.names import ANY
 from eventcube.language.unplaced import Expression, Joined, Measure, Name, Parenthesised, without_parentheses
-
-FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
 PartTree = s.Part | Expression
 
@@ -25,22 +25,36 @@ class Clauses:
     pattern: s.Pattern | None = None
     from_: str | None = None
     where: tuple[s.Qual, ...] | None = None
+    partition_by: tuple[s.Column, ...] | None = None
     group_by: tuple[s.Item, ...] | None = None
     agg: tuple[s.Aggregate, ...] | None = None
+    having: tuple[s.Qual, ...] | None = None
     within: s.TimeWindow | s.CountWindow | None = None
     returns: tuple[s.Item, ...] | None = None
     limit: int | None = None
 
 
-@v_args(meta=True)
-class ClauseBuilder(ExpressionBuilder):
+class ClauseBuilder(CallBuilder):
     """Builds one clause, as a `Clauses` with nothing else in it."""
+
+    def clause(self, tree: Tree[Token]) -> Clauses | None:
+        """What the clause says; None if so much is wrong with it that building stopped."""
+        try:
+            said = self.build(tree)
+        except TooManyMistakesError:
+            return None
+        assert isinstance(said, Clauses)
+        return said
 
     # Patterns.
 
-    def component(self, meta: Meta, children: list[Name]) -> s.Component:
+    def component(self, meta: Meta, children: list[Name | Token]) -> s.Component:
         kind, var = children
-        return s.Component(kind.text, var.text, place(meta))
+        assert isinstance(var, Name)
+        return s.Component(_type(kind), var.text, place(meta))
+
+    def anything(self, meta: Meta, children: list[Token]) -> s.Component:
+        return s.Component(None, None, place(meta))
 
     def operator(self, meta: Meta, children: list[PartTree | Token | None]) -> s.Pattern:
         word, *listed = children
@@ -49,7 +63,10 @@ class ClauseBuilder(ExpressionBuilder):
         at = Span(word.start_pos or 0, word.end_pos or 0)
         if word.type == "OR":
             return s.Or(self._alternatives(parts, at), quals, place(meta))
-        if all(isinstance(part, s.Not) for part in parts):
+        if not parts:
+            hint = f"a part is a type and its variable: {word.type}(A a, B b)"
+            self.complain("EC115", f"{word.type} has no part", at, hint)
+        elif all(isinstance(part, s.Not) for part in parts):
             hint = f"add what must happen: {word.type}(A a, …)"
             self.complain("EC115", f"{word.type} needs at least one part without '!'", at, hint)
         kind = s.Seq if word.type == "SEQ" else s.And
@@ -96,11 +113,8 @@ class ClauseBuilder(ExpressionBuilder):
         return tuple(parts), tuple(quals)
 
     def _as_part(self, node: PartTree) -> PartTree:
-        match node:
-            case Name(text, span) | Parenthesised(Name(text, span)):
-                return s.Component(text, None, span)
-            case _:
-                return node
+        inner = node.inner if isinstance(node, Parenthesised) else node
+        return s.Component(_type(inner), None, inner.span) if isinstance(inner, Name) else node
 
     # Clauses.
 
@@ -114,7 +128,9 @@ class ClauseBuilder(ExpressionBuilder):
                 return Clauses(pattern=part)
             case other:
                 hint = "conditions go after WHERE: PATTERN SEQ(A a, B b) WHERE a.x = b.x"
-                self.complain("EC113", "a pattern is needed here, and this is an expression", other.span, hint)
+                # What looks like an unknown operator was told as one.
+                if not any(p.span and p.span.start == other.span.start for p in self.problems):
+                    self.complain("EC113", "a pattern is needed here, and this is an expression", other.span, hint)
                 return Clauses(pattern=s.Component("?", None, other.span))
 
     def stream(self, meta: Meta, children: list[Name]) -> Clauses:
@@ -123,15 +139,43 @@ class ClauseBuilder(ExpressionBuilder):
     def where(self, meta: Meta, children: list[Expression]) -> Clauses:
         return Clauses(where=tuple(qual for child in children for qual in self.as_quals(child)))
 
-    def item(self, meta: Meta, children: list[Expression | None]) -> s.Item:
-        node, alias = children
-        assert node is not None
-        name = alias.text if isinstance(alias, Name) else None
+    def partition_by(self, meta: Meta, children: list[Expression | Token]) -> Clauses:
+        return Clauses(partition_by=tuple(self._column(child) for child in children if not isinstance(child, Token)))
+
+    def _column(self, node: Expression) -> s.Column:
         match without_parentheses(node):
             case Name(text, span):
-                return s.Item(s.Variable(text, span), name, place(meta))
+                return s.Column(text, span)
+            case s.Attribute(name=name):
+                hint = f"name the column alone, which all events have: {name}"
             case _:
-                return s.Item(self.as_value(node), name, place(meta))
+                hint = "PARTITION BY account, for example"
+        self.complain("EC136", "PARTITION BY takes columns of the events", node.span, hint)
+        return s.Column("?", node.span)
+
+    def having(self, meta: Meta, children: list[Expression]) -> Clauses:
+        return Clauses(having=tuple(qual for child in children for qual in self.as_quals(child)))
+
+    def item(self, meta: Meta, children: list[Expression | Token | None]) -> s.Item:
+        node, _, level, alias = children
+        assert not isinstance(node, Token | None)
+        name = alias.text if isinstance(alias, Name) else None
+        value = without_parentheses(node)
+        if isinstance(level, Token):
+            return s.Item(self._level(value, level, place(meta)), name, place(meta))
+        if isinstance(value, Name):
+            return s.Item(s.Variable(value.text, value.span), name, place(meta))
+        return s.Item(self.as_value(node), name, place(meta))
+
+    def _level(self, value: object, level: Token, span: Span) -> s.Level:
+        number = int(level) if len(level) < 10 else 10**9
+        if not isinstance(value, Name):
+            hint = "it gives a variable's type at a level of the hierarchy: c AT LEVEL 1"
+            self.complain("EC135", "AT LEVEL goes with a variable alone", span, hint)
+        elif number < 1:
+            hint = "AT LEVEL 1 is the root of the hierarchy, 2 the level below it"
+            self.complain("EC135", "levels are counted from 1", token_place(level), hint)
+        return s.Level(value.text if isinstance(value, Name) else "?", number, span)
 
     def group_by(self, meta: Meta, children: list[s.Item]) -> Clauses:
         return Clauses(group_by=tuple(children[1:]))
@@ -139,18 +183,10 @@ class ClauseBuilder(ExpressionBuilder):
     def returns(self, meta: Meta, children: list[s.Item]) -> Clauses:
         return Clauses(returns=tuple(children))
 
-    def aggregate(self, meta: Meta, children: list[Expression | Token | None]) -> s.Aggregate:
+    def aggregate(self, meta: Meta, children: list[Argument | None]) -> s.Aggregate:
         name, given, alias = children
         assert isinstance(name, Name)
-        function = name.text.upper()
-        argument = None if given is None or isinstance(given, Token) else self.as_value(given)
-        if function not in FUNCTIONS:
-            hint = did_you_mean(function, FUNCTIONS)
-            self.complain("EC122", f"unknown aggregate function '{name.text}'", name.span, hint)
-        elif argument is None and function != "COUNT":
-            hint = f"name an attribute: {function}(a.price)"
-            self.complain("EC122", f"{function} needs a value to work on", place(meta), hint)
-        return s.Aggregate(function, argument, alias.text if isinstance(alias, Name) else None, place(meta))
+        return self.make_aggregate(name, given, alias.text if isinstance(alias, Name) else None, place(meta))
 
     def agg(self, meta: Meta, children: list[s.Aggregate]) -> Clauses:
         return Clauses(agg=tuple(children))
@@ -167,6 +203,9 @@ class ClauseBuilder(ExpressionBuilder):
             case s.Literal(int() | float() as number) if not isinstance(number, bool):
                 hint = f"write {number} events, or {number} seconds"
                 self.complain("EC110", "the window has no unit", span, hint)
+                length = 1
+            case s.Literal(str(text)):
+                self.complain("EC110", "the window stands in quotes", span, f"write it without: WITHIN {text}")
                 length = 1
             case Joined() | s.AnyOf():
                 # What is wrong with its parts as conditions does not matter: here should be none.
@@ -209,3 +248,9 @@ class ClauseBuilder(ExpressionBuilder):
 
     def end(self, meta: Meta, children: list[object]) -> Clauses:
         return Clauses()
+
+
+def _type(written: Name | Token) -> str | None:
+    """The type that a component names; None for `*` and ANY, which every event is."""
+    plain = isinstance(written, Token) or (written.text.upper() == ANY and not written.quoted)
+    return None if plain or isinstance(written, Token) else written.text

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 
-from lark import Token, v_args
+from lark import Token, Tree
 from lark.tree import Meta
-from lark.visitors import Transformer_NonRecursive
 
-from eventcube.errors import Diagnostic, Span
+from eventcube.errors import MOST_COUNTED, Diagnostic, Span
 from eventcube.language import syntax as s
 from eventcube.language.literals import (
+    BEYOND,
     EVENT_UNITS,
     UnreadableError,
     check_duration,
+    is_beyond,
     read_duration,
     read_number,
     read_text,
     read_timestamp,
+    too_large,
+    write_text,
 )
 from eventcube.language.names import read_name
 from eventcube.language.unplaced import (
@@ -27,6 +30,7 @@ from eventcube.language.unplaced import (
     Measure,
     Name,
     Parenthesised,
+    is_qual,
     is_value,
     without_parentheses,
 )
@@ -46,27 +50,47 @@ def token_place(token: Token) -> Span:
     return Span(token.start_pos or 0, token.end_pos or 0)
 
 
-@v_args(meta=True)
-class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
-    """Builds values and quals bottom-up without recursion; mistakes gather in `problems`."""
+class TooManyMistakesError(Exception):
+    """Building stopped, as enough is wrong already."""
 
-    def __init__(self) -> None:
-        super().__init__()
+
+class ExpressionBuilder:
+    """Builds values and quals, with the method named like each rule; mistakes gather in `problems`."""
+
+    def __init__(self, clause_word: str = "") -> None:
         self.problems: list[Diagnostic] = []
+        # The word of the clause: after HAVING names are columns of the groups, and aggregates are values.
+        self.clause_word = clause_word
+
+    def build(self, tree: Tree[Token]) -> object:
+        """What the tree says, made bottom-up without recursion."""
+        waiting, parents_first = [tree], []
+        while waiting:
+            node = waiting.pop()
+            parents_first.append(node)
+            waiting += [child for child in node.children if isinstance(child, Tree)]
+        made: dict[int, object] = {}
+        for node in reversed(parents_first):
+            children = [made.pop(id(child)) if isinstance(child, Tree) else child for child in node.children]
+            made[id(node)] = getattr(self, node.data)(node.meta, children)
+        return made[id(tree)]
 
     def complain(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         """Note a mistake; building goes on with something harmless in its place."""
         self.problems.append(Diagnostic(code, message, span, hint))
+        if len(self.problems) >= MOST_COUNTED:
+            raise TooManyMistakesError
 
     # What an expression means once its place is known.
 
     def as_value(self, node: Expression) -> s.Value:
         """The expression as a value."""
         match without_parentheses(node):
+            case Name(text, span) if self.clause_word == "HAVING":
+                return s.Column(text, span)
             case Name(text, span):
-                self.complain(
-                    "EC114", f"'{text}' is not a value", span, f"name the variable it belongs to, as in a.{text}"
-                )
+                hint = f"name the variable it belongs to, as in a.{text}"
+                self.complain("EC114", f"'{text}' is not a value", span, hint)
                 return s.Attribute(text, text, span)
             case Measure() as measure:
                 return s.Duration(self.microseconds(measure), measure.span)
@@ -77,9 +101,21 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
                 self.complain("EC113", "a value is needed here, and this is a condition", node.span, hint)
                 return s.Literal(0, condition.span)
 
+    def as_compared(self, node: Expression) -> s.Value:
+        """The expression as a value that another one is compared with: a name alone may be text without its quotes."""
+        match without_parentheses(node):
+            case Name(text, span) if self.clause_word != "HAVING":
+                hint = f"text stands in quotes: {write_text(text)}; an attribute needs its variable: a.{text}"
+                self.complain("EC114", f"'{text}' is not a value", span, hint)
+                return s.Literal(text, span)
+            case _:
+                return self.as_value(node)
+
     def as_qual(self, node: Expression) -> s.Qual:
         """The expression as a condition."""
         match without_parentheses(node):
+            case Name(text, span) if self.clause_word == "HAVING":
+                return s.Truth(s.Column(text, span), span)
             case Name(text, span):
                 self.complain(
                     "EC114", f"'{text}' is not a condition", span, f"name the variable it belongs to, as in a.{text}"
@@ -87,16 +123,14 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
                 return s.Truth(s.Literal(True), span)
             case Joined(quals, span):
                 return s.AllOf(quals, span)
-            case s.Attribute() as attribute:
-                return s.Truth(attribute, attribute.span)
-            case s.Literal(bool()) as literal:
-                return s.Truth(literal, literal.span)
-            case Measure() | s.Literal() | s.Duration() | s.Timestamp() | s.Arithmetic() | s.Minus():
+            case s.Attribute() | s.Call() | s.Aggregate() | s.Literal(bool()) as value:
+                return s.Truth(value, value.span)
+            case qual if is_qual(qual):
+                return qual
+            case _:
                 hint = "compare it with something: =, !=, <, <=, >, >=, IN, BETWEEN or IS NULL"
                 self.complain("EC113", "a condition is needed here, and this is a value", node.span, hint)
                 return s.Truth(s.Literal(True), node.span)
-            case qual:
-                return qual
 
     def as_quals(self, node: Expression) -> tuple[s.Qual, ...]:
         """The expression as the quals it adds to a list: AND at its top means the same as a comma."""
@@ -121,7 +155,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         text = read_name(children[0].value)
         if not text:
             self.complain("EC114", "a name is empty", place(meta), "put the name between the backticks")
-        return Name(text, place(meta))
+        return Name(text, place(meta), children[0].type == "QUOTED")
 
     def bare(self, meta: Meta, children: list[Name]) -> Name:
         return children[0]
@@ -134,7 +168,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
             return s.Literal(read_number(children[0].value), place(meta))
         except UnreadableError as e:
             self.complain(e.code, e.message, place(meta), e.hint)
-            return s.Literal(1, place(meta))
+            return s.Literal(BEYOND if is_beyond(children[0].value) else 1, place(meta))
 
     def measure(self, meta: Meta, children: list[Token]) -> Measure:
         pairs = zip(children[::2], children[1::2], strict=True)
@@ -156,10 +190,10 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         match kind.text.upper(), what:
             case "TIMESTAMP", Token() as token:
                 try:
-                    return s.Timestamp(read_timestamp(read_text(token)), span)
+                    return s.Timestamp(*read_timestamp(read_text(token)), span)
                 except UnreadableError as e:
                     self.complain(e.code, e.message, token_place(token), e.hint)
-                    return s.Timestamp(0, span)
+                    return s.Timestamp(0, span=span)
             case "INTERVAL", Measure() as measure:
                 return Measure(measure.amounts, span)
             case "INTERVAL", Token() as token:
@@ -182,6 +216,13 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         match children[0]:
             case s.Literal(bool()) | s.Literal(None):
                 pass
+            case s.Literal(int(number), span) if number == BEYOND:
+                # Too large by itself, it is the smallest number with its sign.
+                self.problems = [p for p in self.problems if p.span != span]
+                return s.Literal(-BEYOND, place(meta))
+            case s.Literal(int(number)) if number == -BEYOND:
+                error = too_large()
+                self.complain(error.code, error.message, place(meta), error.hint)
             case s.Literal(int() | float() as number):
                 return s.Literal(-number, place(meta))
             case Measure() as measure:
@@ -193,7 +234,8 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         return s.Arithmetic(str(op), self.as_value(left), self.as_value(right), place(meta))
 
     def chain(self, meta: Meta, children: list[Expression]) -> s.Qual:
-        values = [self.as_value(child) for child in children[::2]]
+        first, *others = children[::2]
+        values = [self.as_value(first), *map(self.as_compared, others)]
         ops = [_SAME.get(str(op), str(op)) for op in children[1::2]]
         links = tuple(
             s.Comparison(op, values[i], values[i + 1], Span(children[2 * i].span.start, children[2 * i + 2].span.end))
@@ -202,8 +244,8 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         return links[0] if len(links) == 1 else s.AllOf(links, place(meta))
 
     def one_of(self, meta: Meta, children: list[Expression]) -> s.In:
-        value, *options = (self.as_value(child) for child in children)
-        return s.In(value, tuple(options), place(meta))
+        value, *options = children
+        return s.In(self.as_value(value), tuple(map(self.as_compared, options)), place(meta))
 
     def none_of(self, meta: Meta, children: list[Expression]) -> s.NotQual:
         return s.NotQual(self.one_of(meta, children), place(meta))

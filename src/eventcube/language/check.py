@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from eventcube.errors import Diagnostic, Span, line_and_column
+from eventcube.errors import BindError, Diagnostic, Span, line_and_column
 from eventcube.language import syntax as s
 from eventcube.language.printer import column_name
-from eventcube.language.tree import children
+from eventcube.nodes import children
 
 MAX_DEPTH = 100
 # How many values one computation may go through: each is a call deep wherever it is bound or computed.
@@ -74,3 +74,27 @@ def check_columns(columns: tuple[s.Item | s.Aggregate, ...]) -> Iterator[Diagnos
             hint = "give one of them another name with AS"
             yield Diagnostic("EC121", f"two columns are named '{name}'", column.span, hint)
         seen.add(name)
+
+
+def check_result_columns(query: s.Query) -> None:
+    """Refuse a query with a column of its own called `start` or `end`, which every result has."""
+    if query.agg:
+        return
+    places = [(column_name(i), i.span) for i in query.returns] or [(c.name, c.span) for c in positive(query.pattern)]
+    problems = [
+        Diagnostic("EC217", f"the result already has a column {name!r}", span, "give it another name")
+        for name, span in places
+        if name in ("start", "end")
+    ]
+    if problems:
+        raise BindError(problems, query.text, query.source)
+
+
+def positive(pattern: s.Pattern) -> Iterator[s.Component]:
+    """The components that a match binds, in the order of the text."""
+    if isinstance(pattern, s.Component):
+        yield pattern
+        return
+    for part in pattern.parts:
+        if not isinstance(part, s.Not):
+            yield from positive(part)

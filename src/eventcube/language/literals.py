@@ -25,10 +25,16 @@ UNITS = {
     **dict.fromkeys(("w", "week", "weeks"), _WEEK),
 }
 EVENT_UNITS = ("event", "events")
+_CALENDAR = ("month", "months", "quarter", "quarters", "year", "years")
 
 _SPOKEN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days", "weeks")
 _LARGEST = 2**63 - 1
+# The whole number after the largest one: only with a sign before it does it fit into 64 bits.
+BEYOND = 2**63
+_MOST_DIGITS = 1000
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
+# Something with a word after it, such as the name of a zone.
+_NAMED_ZONE = re.compile(r"(.*?)\s*\[?([A-Za-z]{2,}(?:/[A-Za-z_]+)*)\]?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,12 +57,22 @@ def read_number(written: str) -> int | float:
     """The number, an int if it has neither a point nor an exponent."""
     if written.isdigit():
         if len(written) > 30 or int(written) > _LARGEST:
-            raise UnreadableError("EC111", "this number is too large", f"the largest whole number is {_LARGEST}")
+            raise too_large()
         return int(written)
     number = float(written)
     if math.isinf(number):
         raise UnreadableError("EC111", "this number is too large", "the largest number is about 1.8e308")
     return number
+
+
+def is_beyond(written: str) -> bool:
+    """Whether the number is the one after the largest."""
+    return written.isdigit() and len(written) <= 30 and int(written) == BEYOND
+
+
+def too_large() -> UnreadableError:
+    """The complaint about a whole number that 64 bits do not hold."""
+    return UnreadableError("EC111", "this number is too large", f"whole numbers go from {-BEYOND} to {_LARGEST}")
 
 
 def write_number(number: int | float) -> str:
@@ -80,12 +96,17 @@ def write_text(text: str) -> str:
 def read_duration(amount: str, unit: str) -> int:
     """Microseconds in so many units, exactly."""
     scale = UNITS.get(unit.lower())
+    if scale is None and unit.lower() in _CALENDAR:
+        hint = "write 30 days or 365 days, or compare the moments themselves"
+        raise UnreadableError("EC109", f"a {unit.lower().removesuffix('s')} has no fixed length", hint)
     if scale is None:
         raise UnreadableError("EC109", f"unknown unit of time '{unit}'", did_you_mean(unit, _SPOKEN_UNITS))
     rough = float(amount) * scale
     # Exact arithmetic only on what is near the range: on 1e-999999999 it would never end.
     if rough > 2 * _LARGEST:
         return check_duration(2 * _LARGEST)
+    if len(amount) > _MOST_DIGITS:
+        raise UnreadableError("EC111", "this number has too many digits", "time is counted in whole microseconds")
     exact = Fraction(amount) * scale if rough > 1e-6 else Fraction(rough)
     if exact.denominator != 1:
         raise UnreadableError("EC111", "a duration finer than a microsecond", "time is counted in whole microseconds")
@@ -115,23 +136,45 @@ def write_duration(microseconds: int) -> str:
     return ("-" if microseconds < 0 else "") + " ".join(parts)
 
 
-def read_timestamp(text: str) -> int:
-    """Microseconds since 1970 UTC of a moment, written as in a column of text; one without a zone is in UTC."""
+def read_timestamp(text: str) -> tuple[int, bool]:
+    """Microseconds since 1970 of a moment, written as in a column of text, and whether it has a zone.
+
+    With a zone they are counted in UTC, without one on the clock of whatever zone it is meant in.
+    """
     try:
         if not _MOMENT.fullmatch(text.strip()):
             raise ValueError
         moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise UnreadableError(
-            "EC112", f"'{text}' is not a moment", "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
-        ) from None
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    except ValueError:
+        hint = moment_hint(text) or "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
+        raise UnreadableError("EC112", f"'{text}' is not a moment", hint) from None
+    zoned = moment.tzinfo is not None
+    return ((moment if zoned else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1), zoned
 
 
-def write_timestamp(microseconds: int) -> str:
-    """The moment as `TIMESTAMP '2024-01-31 12:00:00'`, in UTC."""
-    moment = (_EPOCH + timedelta(microseconds=microseconds)).replace(tzinfo=None)
-    return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
+def moment_hint(text: str) -> str | None:
+    """What to write in place of text that would be a moment but for the word at its end; None if it would not.
+
+    >>> moment_hint("2024-01-31 12:00 Europe/Berlin"), moment_hint("noon")
+    ("names of zones are not read; write the offset from UTC: '2024-01-31 12:00+01:00', for example", None)
+    """
+    found = _NAMED_ZONE.fullmatch(text.strip())
+    if found is None or not _MOMENT.fullmatch(found[1]):
+        return None
+    if found[2].upper() in ("AM", "PM"):
+        return "hours go from 00 to 23, without AM or PM"
+    clock = found[1] if ":" in found[1] else f"{found[1][:10]} 12:00"
+    return f"names of zones are not read; write the offset from UTC: '{clock}+01:00', for example"
+
+
+def write_timestamp(microseconds: int, zoned: bool) -> str:
+    """The moment as `TIMESTAMP '2024-01-31 12:00:00'`, or as `TIMESTAMP '2024-01-31 12:00:00Z'` if it has a zone."""
+    zone = "Z" if zoned else ""
+    try:
+        moment = _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        # Just outside of the years 1 to 9999 in UTC, but inside of them in a zone.
+        sign = -1 if microseconds > 0 else 1
+        moment = _EPOCH + (timedelta(microseconds=microseconds) + sign * timedelta(hours=23, minutes=59))
+        zone = f"{'-' if sign < 0 else '+'}23:59"
+    return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}{zone}'"

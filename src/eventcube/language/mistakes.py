@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lark import Token
 
 from eventcube.errors import Diagnostic, Span, did_you_mean
-from eventcube.language.build_clauses import FUNCTIONS
+from eventcube.language.elsewhere import WORDS, clause_inside, no_such
+from eventcube.language.functions import FUNCTIONS
 from eventcube.language.literals import is_unit
-from eventcube.language.names import CLAUSES, OPERATORS, is_keyword
+from eventcube.language.names import CLAUSES, OPERATORS, is_keyword, spoken
 
 _EXAMPLES = {
     "PATTERN": "PATTERN SEQ(A a, B b)",
     "FROM": "FROM trades",
     "WHERE": "WHERE a.id = b.id",
+    "PARTITIONBY": "PARTITION BY account",
     "GROUPBY": "GROUPBY a.id",
     "AGG": "AGG COUNT(*)",
+    "HAVING": "HAVING COUNT(*) > 3",
     "WITHIN": "WITHIN 10 minutes",
     "RETURN": "RETURN a, b.price AS price",
     "LIMIT": "LIMIT 100",
 }
 _VALUE_STARTS = {"INT", "FLOAT", "STRING", "TRUE", "FALSE"}
 _PART_STARTS = {"NAME", "QUOTED", "SEQ", "AND", "OR", "BANG"}
-_LIKE = {"LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR"}
-_EXAMPLE_OF = {"COUNT": "COUNT(*)"}
-_JOINERS = {"COMPARE", "IN", "BETWEEN", "IS"}
+_LIKE = {"ILIKE", "RLIKE", "REGEXP", "SIMILAR"}
+# A longer word is close to no clause.
+_LONGEST_WORD = 14
+_JOINERS = {"COMPARE", "IN", "BETWEEN", "LIKE", "IS"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ def explain(stuck: Stuck) -> Diagnostic:
     if stuck.at == len(stuck.tokens):
         return _ends_early(stuck, opened)
     token = stuck.token()
+    if opened and token.type in CLAUSES and not _listed_name(stuck):
+        return clause_inside(token)
     if from_sql := _from_sql(stuck):
         return from_sql
     match stuck.type(-1), token.type:
@@ -67,8 +74,8 @@ def explain(stuck: Stuck) -> Diagnostic:
             return _diagnostic("EC104", "this ')' closes nothing", token, "take it out, or open it with '(' before")
         case "COMMA", "RPAR":
             return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "take it out")
-        case "NAME", "LPAR":
-            return _unknown_call(stuck)
+        case _ if called := _unknown_call(stuck, opened):
+            return called
         case _ if (wrong := _negation(stuck)) or (wrong := _reserved(stuck)):
             return wrong
         case "STRING", _ if stuck.token(-1).end_pos == token.start_pos:
@@ -76,7 +83,10 @@ def explain(stuck: Stuck) -> Diagnostic:
             hint = f"a quote inside a text is written twice: {quote * 2}"
             return _diagnostic("EC101", f"the text ends before '{token}'", token, hint)
         case _, kind if kind in _PART_STARTS and "COMMA" in stuck.allowed and opened:
-            return _diagnostic("EC101", f"'{token}' is not expected here", token, "is a comma missing before it?")
+            hint = "is a comma missing before it?"
+            if _three_names(stuck):
+                hint += f" A type of several words goes in backticks: `{stuck.token(-2)} {stuck.token(-1)}` {token}"
+            return _diagnostic("EC101", f"'{token}' is not expected here", token, hint)
         case _, "NAME" if "$END" in stuck.allowed and not stuck.allowed & _JOINERS:
             return unknown_clause(token, None)
         case _:
@@ -96,25 +106,28 @@ def misspelt_clause(stuck: Stuck) -> tuple[int, str] | None:
     return None
 
 
-def misspelt_after_number(tokens: Sequence[Token]) -> tuple[int, str] | None:
-    """The first word that stands where a unit would but seems to begin a clause: `a.x > 5 WITIN 10 minutes`."""
+def misspelt_after_number(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
+    """The words that stand where a unit would but seem to begin a clause: `a.x > 5 WITIN 10 minutes`."""
     for i, token in enumerate(tokens[1:], start=1):
         if token.type == "NAME" and tokens[i - 1].type in ("INT", "FLOAT") and not is_unit(token.value):
             guess = closest_clause(token.value, 0.75)
             if guess:
-                return i, guess
-    return None
+                yield i, guess
 
 
 def closest_clause(word: str, cutoff: float) -> str | None:
     """The clause a misspelt word stands for, if one is close."""
+    if len(word) > _LONGEST_WORD:
+        return None
     close = difflib.get_close_matches(word.upper(), CLAUSES, n=1, cutoff=cutoff)
     return close[0] if close else None
 
 
 def unknown_clause(token: Token, guess: str | None) -> Diagnostic:
     """The complaint about a word where a clause should begin."""
-    hint = f"did you mean {guess}?" if guess else f"the clauses are: {', '.join(CLAUSES)}"
+    if guess is None and token.upper() in WORDS:
+        return no_such(token)
+    hint = f"did you mean {spoken(guess)}?" if guess else f"the clauses are: {', '.join(map(spoken, CLAUSES))}"
     return _diagnostic("EC105", f"unknown clause '{token}'", token, hint)
 
 
@@ -142,7 +155,7 @@ def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
     last = stuck.token(-1)
     if len(stuck.tokens) == 1:
         word = stuck.tokens[0].type
-        return _diagnostic("EC101", f"nothing follows {word}", last, f"{_EXAMPLES[word]}, for example")
+        return _diagnostic("EC101", f"nothing follows {spoken(word)}", last, f"{_EXAMPLES[word]}, for example")
     if opened:
         return _diagnostic("EC104", "this '(' is not closed", opened[-1], "add the missing ')'")
     if last.type == "COMMA":
@@ -151,16 +164,24 @@ def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
 
 
 def _negation(stuck: Stuck) -> Diagnostic | None:
-    """NOT before a pattern, or `!` before a condition."""
-    if (stuck.type(-1), stuck.type(0)) == ("NAME", "NAME"):
-        for back in (-2, -3):
-            if stuck.type(back) == "NOT" and (back == -2 or stuck.type(-2) == "LPAR"):
-                hint = "to say that something does not happen, write '!' before it; NOT is for conditions"
-                return _diagnostic("EC116", "NOT stands before a pattern", stuck.token(back), hint)
+    """`!` before a condition."""
     if stuck.type(0) in ("COMPARE", "IN", "BETWEEN", "IS") and stuck.type(-4) == "BANG":
         hint = "'!' says that something does not happen; write NOT before a condition"
         return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
     return None
+
+
+def _listed_name(stuck: Stuck) -> bool:
+    """Whether a clause's word stands where a type would, as in `SEQ(Limit l, B b)`."""
+    begins = stuck.type(-1) in ("LPAR", "COMMA", "BANG")
+    ends = ("COMMA", "RPAR")
+    return begins and (stuck.type(1) in ends or (stuck.type(1) == "NAME" and stuck.type(2) in ends))
+
+
+def _three_names(stuck: Stuck) -> bool:
+    """Whether reading stopped at the third name of a part, as in `SEQ(Sent Mail a, B b)`."""
+    names = [stuck.type(i) for i in (-2, -1, 0)]
+    return names == ["NAME"] * 3 and stuck.type(-3) in ("LPAR", "COMMA", "BANG") and stuck.type(1) in ("COMMA", "RPAR")
 
 
 def _from_sql(stuck: Stuck) -> Diagnostic | None:
@@ -172,7 +193,7 @@ def _from_sql(stuck: Stuck) -> Diagnostic | None:
             hint = "sort the result afterwards; LIMIT n gives the earliest n matches"
             return _diagnostic("EC105", "there is no ORDER BY", stuck.token(offset), hint)
     if words[1] in _LIKE:
-        hint = "whole texts are compared with = or IN; find parts of a text beforehand, in a column of its own"
+        hint = "there is LIKE: a.name LIKE 'sur%'; LOWER(a.name) makes upper and lower case the same"
         return _diagnostic("EC101", f"there is no {words[1]}", token, hint)
     if stuck.tokens[0].type != "RETURN":
         return None
@@ -182,9 +203,6 @@ def _from_sql(stuck: Stuck) -> Diagnostic | None:
     if token.type == "STAR" and before == "DOT":
         hint = f"the variable alone is the whole event: RETURN {stuck.token(-2)}"
         return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
-    if token.type == "LPAR" and words[0] in FUNCTIONS:
-        hint = f"AGG computes over all matches, in place of RETURN: AGG {_EXAMPLE_OF.get(words[0], words[0] + '(a.x)')}"
-        return _diagnostic("EC108", f"{words[0]} belongs after AGG, not after RETURN", stuck.token(-1), hint)
     return None
 
 
@@ -201,13 +219,14 @@ def _reserved(stuck: Stuck) -> Diagnostic | None:
     return _diagnostic("EC101", f"'{word}' is a word of the language, and a name is needed here", word, hint)
 
 
-def _unknown_call(stuck: Stuck) -> Diagnostic:
-    name = stuck.token(-1)
-    if stuck.tokens[0].type == "PATTERN":
-        hint = did_you_mean(name.value, OPERATORS)
-        return _diagnostic("EC108", f"unknown operator '{name}'", name, hint)
-    hint = "conditions and values are made of attributes, constants, comparisons and arithmetic"
-    return _diagnostic("EC108", f"there is no function '{name}'", name, hint)
+def _unknown_call(stuck: Stuck, opened: list[Token]) -> Diagnostic | None:
+    """A list of parts in the parentheses of something that is no operator: `SEG(A a, B b)`."""
+    if not opened or stuck.tokens[0].type != "PATTERN":
+        return None
+    name = next(before for before, token in pairwise(stuck.tokens) if token is opened[-1])
+    if name.type != "NAME" or name.upper() in FUNCTIONS:
+        return None
+    return _diagnostic("EC108", f"unknown operator '{name}'", name, did_you_mean(name.value, OPERATORS))
 
 
 def _expected(allowed: frozenset[str]) -> str | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-CLAUSES = ("PATTERN", "FROM", "WHERE", "GROUPBY", "AGG", "WITHIN", "RETURN", "LIMIT")
+CLAUSES = ("PATTERN", "FROM", "WHERE", "PARTITIONBY", "GROUPBY", "AGG", "HAVING", "WITHIN", "RETURN", "LIMIT")
 OPERATORS = ("SEQ", "AND", "OR")
 KEYWORDS = (*CLAUSES, *OPERATORS, "AS", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE")
 
+# The type that every event has, where a type may stand; a type of that name goes in backticks.
+ANY = "ANY"
+# These are free, but after a type named `group`, `partition` or `at` they would read as GROUP BY and the like.
+_SECOND_WORDS = ("by", "level")
 _PLAIN = re.compile(r"[^\W\d]\w*")
 # The same way of ignoring case as the lexer's, which takes a few letters beyond ASCII for i and s.
 _KEYWORD = re.compile("|".join(KEYWORDS), re.IGNORECASE)
@@ -18,14 +22,18 @@ def is_keyword(name: str) -> bool:
     return _KEYWORD.fullmatch(name) is not None
 
 
+def spoken(clause: str) -> str:
+    """The word of a clause as it is written."""
+    return "PARTITION BY" if clause == "PARTITIONBY" else clause
+
+
 def write_name(name: str) -> str:
     """The name as it stands in a query, in backticks if it must be.
 
     >>> write_name("price"), write_name("ins-type"), write_name("limit")
     ('price', '`ins-type`', '`limit`')
     """
-    # `by` is free, but after a type named `group` it would read as GROUP BY.
-    if _PLAIN.fullmatch(name) and not is_keyword(name) and name.lower() != "by":
+    if _PLAIN.fullmatch(name) and not is_keyword(name) and name.lower() not in _SECOND_WORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
+from itertools import islice
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedToken
 
-from eventcube.errors import Diagnostic, QuerySyntaxError, Span
+from eventcube.errors import MOST_COUNTED, MOST_SHOWN, Diagnostic, QuerySyntaxError, Span
 from eventcube.language.build_clauses import ClauseBuilder, Clauses
 from eventcube.language.check import check_columns, check_names, too_deep
+from eventcube.language.elsewhere import WORDS, foreign, foreign_query, no_such
 from eventcube.language.mistakes import (
     Stuck,
     closest_clause,
@@ -20,9 +23,11 @@ from eventcube.language.mistakes import (
     unclosed,
     unknown_clause,
 )
-from eventcube.language.names import CLAUSES
+from eventcube.language.names import CLAUSES, spoken
 from eventcube.language.syntax import Query
 from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tokens_to_clauses
+
+_FILE_NAME = re.compile(r"[^\s()'\"`]+\.[A-Za-z]\w{0,5}")
 
 
 def parse(text: str, source: str = "query") -> Query:
@@ -53,22 +58,26 @@ class _Reading:
     def read(self, source: str) -> Query | None:
         tokens, unreadable = text_to_tokens(self.text)
         self.problems += unreadable
-        if unreadable:
-            return None
-        if not tokens:
+        if not tokens and not unreadable:
             hint = "begin with PATTERN SEQ(A a, B b) WITHIN 10 minutes"
             self.complain("EC100", "the query is empty", Span(0, 0), hint)
-            return None
-        self._read_clauses(self._without_misspelt_units(tokens))
-        self._check_together()
+        elif not unreadable:
+            self._read_clauses(self._without_misspelt_units(tokens))
+            # After very many mistakes the rest has not been read.
+            if len(self.problems) <= MOST_SHOWN:
+                self._check_together()
+        if self.problems and (other := foreign_query(tokens)):
+            self.problems = [other]
         if self.problems or self.said.pattern is None:
             return None
         return Query(
             pattern=self.said.pattern,
             from_=self.said.from_,
             where=self.said.where or (),
+            partition_by=self.said.partition_by or (),
             group_by=self.said.group_by or (),
             agg=self.said.agg or (),
+            having=self.said.having or (),
             within=self.said.within,
             returns=self.said.returns or (),
             limit=self.said.limit,
@@ -77,15 +86,17 @@ class _Reading:
         )
 
     def _without_misspelt_units(self, tokens: list[Token]) -> list[Token]:
-        while found := misspelt_after_number(tokens):
-            i, guess = found
+        tokens = list(tokens)
+        for i, guess in misspelt_after_number(tokens):
             self.problems.append(unknown_clause(tokens[i], guess))
-            tokens = [*tokens[:i], tokens[i].update(type=guess), *tokens[i + 1 :]]
+            tokens[i] = tokens[i].update(type=guess)
+            if len(self.problems) > MOST_SHOWN:
+                break
         return tokens
 
     def _read_clauses(self, tokens: list[Token]) -> None:
         waiting = tokens_to_clauses(tokens, len(self.text))[::-1]
-        while waiting:
+        while waiting and len(self.problems) <= MOST_SHOWN:
             clause = waiting.pop()
             first = clause.tokens[0]
             if first.type == "SEMICOLON" and (len(clause.tokens) > 1 or waiting):
@@ -106,8 +117,13 @@ class _Reading:
         if guess:
             self.problems.append(unknown_clause(first, guess))
             return
+        if first.upper() in WORDS:
+            self.problems.append(no_such(first))
+            return
         self.words["PATTERN"] = span_of(first)
         hint = "begin with PATTERN SEQ(A a, B b)"
+        if _FILE_NAME.fullmatch(self.text.strip()):
+            hint = f"give the text of the file, not its name: Path({self.text.strip()!r}).read_text()"
         self.complain("EC106", "the query does not begin with PATTERN", span_of(first), hint)
 
     def _read_clause(self, clause: ClauseTokens) -> ClauseTokens | None:
@@ -115,15 +131,15 @@ class _Reading:
         word = clause.tokens[0]
         if word.type in self.words:
             hint = "join conditions with AND" if word.type == "WHERE" else "leave out one of them"
-            self.complain("EC107", f"{word.type} is given twice", span_of(word), hint)
+            self.complain("EC107", f"{spoken(word.type)} is given twice", span_of(word), hint)
         self.words.setdefault(word.type, span_of(word))
         result = _parse(clause.tokens)
         if isinstance(result, Tree):
-            self._build(result)
+            self._build(result, clause.tokens)
             return None
         misspelt = misspelt_clause(result)
         if misspelt is None:
-            self.problems.append(explain(result))
+            self.problems.append(foreign(clause.tokens) or explain(result))
             return None
         i, guess = misspelt
         self.problems.append(unknown_clause(clause.tokens[i], guess))
@@ -132,19 +148,22 @@ class _Reading:
         else:
             before = _parse(clause.tokens[:i])
             if isinstance(before, Tree):
-                self._build(before)
+                self._build(before, clause.tokens[:i])
             else:
                 self.problems.append(explain(before))
         return ClauseTokens((clause.tokens[i].update(type=guess), *clause.tokens[i + 1 :]), clause.end)
 
-    def _build(self, tree: Tree[Token]) -> None:
-        builder = ClauseBuilder()
-        clause = builder.transform(tree)
-        assert isinstance(clause, Clauses)
-        deep = too_deep(clause)
+    def _build(self, tree: Tree[Token], tokens: tuple[Token, ...]) -> None:
+        builder = ClauseBuilder(tokens[0].type)
+        clause = builder.clause(tree)
+        deep = too_deep(clause) if clause is not None else None
+        if builder.problems and (other := foreign(tokens)):
+            self.problems.append(other)
+            return
         self.problems += builder.problems
         if deep:
             self.problems.append(deep)
+        if deep or clause is None:
             return
         parts = {f.name: getattr(clause, f.name) for f in fields(Clauses) if getattr(clause, f.name) is not None}
         already = {f.name: getattr(self.said, f.name) for f in fields(Clauses)}
@@ -152,19 +171,22 @@ class _Reading:
 
     def _check_together(self) -> None:
         said = self.said
-        if "PATTERN" not in self.words:
+        if "PATTERN" not in self.words and not any(p.code == "EC127" for p in self.problems):
             at = Span(0, 0) if not self.words else min(self.words.values(), key=lambda span: span.start)
             self.complain("EC106", "PATTERN is missing", at, "say what to look for: PATTERN SEQ(A a, B b)")
         if said.pattern is not None:
-            self.problems += check_names(said.pattern, self.text)
+            self.problems += islice(check_names(said.pattern, self.text), MOST_COUNTED)
         if "AGG" in self.words and "RETURN" in self.words:
             hint = "choose one: AGG gives a row for each group, RETURN one for each match"
             self.complain("EC119", "AGG and RETURN do not go together", self.words["RETURN"], hint)
         if "GROUPBY" in self.words and "AGG" not in self.words:
             hint = "say what to compute for each group: AGG COUNT(*)"
             self.complain("EC120", "GROUPBY needs AGG", self.words["GROUPBY"], hint)
-        self.problems += check_columns(said.returns or ())
-        self.problems += check_columns((*(said.group_by or ()), *(said.agg or ())))
+        if "HAVING" in self.words and "AGG" not in self.words:
+            hint = "it picks groups: AGG COUNT(*) AS n HAVING n > 3; conditions on events go after WHERE"
+            self.complain("EC137", "HAVING needs AGG", self.words["HAVING"], hint)
+        self.problems += islice(check_columns(said.returns or ()), MOST_COUNTED)
+        self.problems += islice(check_columns((*(said.group_by or ()), *(said.agg or ()))), MOST_COUNTED)
 
 
 def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:

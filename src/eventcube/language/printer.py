@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import assert_never
 
 from eventcube.language import syntax as s
+from eventcube.language.like import ESCAPE
 from eventcube.language.literals import write_duration, write_number, write_text, write_timestamp
-from eventcube.language.names import write_name
+from eventcube.language.names import ANY, write_name
 
 WIDTH = 100
 _INDENT = "  "
@@ -21,10 +22,14 @@ def print_query(query: s.Query) -> str:
         lines.append("FROM " + _stream(query.from_))
     if query.where:
         lines.append("WHERE " + _conjunction(query.where))
+    if query.partition_by:
+        lines.append("PARTITION BY " + ", ".join(write_name(column.name) for column in query.partition_by))
     if query.group_by:
         lines.append("GROUPBY " + ", ".join(print_item(item) for item in query.group_by))
     if query.agg:
         lines.append("AGG " + ", ".join(print_aggregate(aggregate) for aggregate in query.agg))
+    if query.having:
+        lines.append("HAVING " + _conjunction(query.having))
     if query.within is not None:
         lines.append("WITHIN " + print_window(query.within))
     if query.returns:
@@ -38,7 +43,7 @@ def print_pattern(pattern: s.Part) -> str:
     """The pattern on one line."""
     match pattern:
         case s.Component(kind, var):
-            return write_name(kind) if var is None else f"{write_name(kind)} {write_name(var)}"
+            return _type(kind) if var is None else f"{_type(kind)} {write_name(var)}"
         case s.Not(pattern=inner, quals=()):
             return "!" + print_pattern(inner)
         case s.Not() | s.Seq() | s.And() | s.Or():
@@ -56,6 +61,8 @@ def print_qual(qual: s.Qual) -> str:
             return f"{print_value(value)} IN {_options(options)}"
         case s.Between(value, low, high):
             return f"{print_value(value)} BETWEEN {print_value(low)} AND {print_value(high)}"
+        case s.Like(value):
+            return f"{print_value(value)} LIKE {_like(qual)}"
         case s.IsNull(value):
             return f"{print_value(value)} IS NULL"
         case s.Truth(value):
@@ -79,15 +86,21 @@ def print_value(value: s.Value) -> str:
             return _constant(constant)
         case s.Duration(microseconds):
             return write_duration(microseconds)
-        case s.Timestamp(microseconds):
-            return write_timestamp(microseconds)
-        case s.Minus(s.Attribute() as attribute):
-            return "-" + print_value(attribute)
+        case s.Timestamp(microseconds, zoned):
+            return write_timestamp(microseconds, zoned)
+        case s.Minus(s.Attribute() | s.Call() as plain):
+            return "-" + print_value(plain)
         case s.Minus(inner):
             return f"-({print_value(inner)})"
         case s.Arithmetic(op, left, right):
             # Operators of one rank group to the left.
             return f"{_operand(left, _BINDING[op])} {op} {_operand(right, _BINDING[op] + 1)}"
+        case s.Call(function, arguments):
+            return f"{function}({', '.join(map(print_value, arguments))})"
+        case s.Column(name):
+            return write_name(name)
+        case s.Aggregate():
+            return print_aggregate(value)
         case _:
             assert_never(value)
 
@@ -105,14 +118,20 @@ def print_window(window: s.TimeWindow | s.CountWindow) -> str:
 
 def print_item(item: s.Item) -> str:
     """One thing that RETURN or GROUPBY lists."""
-    shown = write_name(item.value.name) if isinstance(item.value, s.Variable) else print_value(item.value)
+    match item.value:
+        case s.Variable(name):
+            shown = write_name(name)
+        case s.Level(name, level):
+            shown = f"{write_name(name)} AT LEVEL {level}"
+        case value:
+            shown = print_value(value)
     return shown + _alias(item.alias)
 
 
 def print_aggregate(aggregate: s.Aggregate) -> str:
     """One thing that AGG lists."""
     argument = "*" if aggregate.argument is None else print_value(aggregate.argument)
-    return f"{aggregate.function}({argument})" + _alias(aggregate.alias)
+    return f"{aggregate.function}({'DISTINCT ' * aggregate.distinct}{argument})" + _alias(aggregate.alias)
 
 
 def column_name(column: s.Item | s.Aggregate) -> str:
@@ -192,10 +211,17 @@ def _negated(inner: s.Qual) -> str:
             return f"{print_value(value)} NOT IN {_options(options)}"
         case s.Between(value, low, high):
             return f"{print_value(value)} NOT BETWEEN {print_value(low)} AND {print_value(high)}"
+        case s.Like(value):
+            return f"{print_value(value)} NOT LIKE {_like(inner)}"
         case s.IsNull(value):
             return f"{print_value(value)} IS NOT NULL"
         case _:
             return f"NOT {_conjunct(inner)}"
+
+
+def _like(like: s.Like) -> str:
+    escape = "" if like.escape == ESCAPE else f" ESCAPE {write_text(like.escape)}"
+    return write_text(like.pattern) + escape
 
 
 def _options(options: tuple[s.Value, ...]) -> str:
@@ -217,6 +243,12 @@ def _constant(constant: int | float | str | bool | None) -> str:
             return write_text(constant)
         case _:
             return write_number(constant)
+
+
+def _type(name: str | None) -> str:
+    if name is None:
+        return ANY
+    return f"`{name}`" if name.upper() == ANY else write_name(name)
 
 
 def _stream(name: str) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from eventcube import markup
 from eventcube.errors import Span
+from eventcube.language.names import ANY
 
 NOWHERE = Span(0, 0)
 
@@ -46,9 +48,13 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A moment as a value: `TIMESTAMP '2024-01-31 12:00:00'`, in microseconds since 1970 UTC."""
+    """A moment as a value: `TIMESTAMP '2024-01-31 12:00:00'`, in microseconds since 1970.
+
+    Written with a zone they are counted in UTC, without one (`zoned` is false) on the clock of a zone not yet known.
+    """
 
     microseconds: int
+    zoned: bool = False
     span: Span = _span()
 
 
@@ -70,7 +76,38 @@ class Minus:
     span: Span = _span()
 
 
-Value = Attribute | Literal | Duration | Timestamp | Arithmetic | Minus
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`LOWER(a.name)`: a function, in upper case, and what it works on."""
+
+    function: str
+    arguments: tuple[Value, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by its name alone: of the events after PARTITION BY, of the groups after HAVING."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`COUNT(*)`, `SUM(a.x)` …: function in upper case, its argument (None for `*`), and its alias.
+
+    `distinct`: of equal arguments one counts. After HAVING it is a value, without an alias.
+    """
+
+    function: str
+    argument: Value | None = None
+    alias: str | None = None
+    distinct: bool = False
+    span: Span = _span()
+
+
+Value = Attribute | Literal | Duration | Timestamp | Arithmetic | Minus | Call | Column | Aggregate
 
 
 # Qualifications: what holds or does not.
@@ -102,6 +139,16 @@ class Between:
     value: Value
     low: Value
     high: Value
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`value LIKE 'abc%'`: `%` stands for any characters, `_` for one, and `escape` before either for itself."""
+
+    value: Value
+    pattern: str
+    escape: str = "\\"
     span: Span = _span()
 
 
@@ -139,13 +186,13 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class NotQual:
-    """`NOT qual`; also `NOT IN`, `NOT BETWEEN` and `IS NOT NULL`."""
+    """`NOT qual`; also `NOT IN`, `NOT BETWEEN`, `NOT LIKE` and `IS NOT NULL`."""
 
     qual: Qual
     span: Span = _span()
 
 
-Qual = Comparison | In | Between | IsNull | Truth | AllOf | AnyOf | NotQual
+Qual = Comparison | In | Between | Like | IsNull | Truth | AllOf | AnyOf | NotQual
 
 
 # Patterns.
@@ -153,16 +200,16 @@ Qual = Comparison | In | Between | IsNull | Truth | AllOf | AnyOf | NotQual
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """`Type var` or `Type`: one event."""
+    """`Type var` or `Type`: one event; of any type, `ANY var`, if `type` is None."""
 
-    type: str
+    type: str | None
     var: str | None = None
     span: Span = _span()
 
     @property
     def name(self) -> str:
         """What the component is called in quals and results."""
-        return self.var if self.var is not None else self.type
+        return self.var or self.type or ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,20 +280,19 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One thing that RETURN or GROUPBY lists, with the name its column gets (AS), if one was given."""
+class Level:
+    """`c AT LEVEL 1`: the ancestor of an event's type at that level of the hierarchy, 1 for its root."""
 
-    value: Variable | Value
-    alias: str | None = None
+    name: str
+    level: int
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """`COUNT(*)`, `SUM(a.x)` …: function in upper case, its argument (None for `*`), and its alias."""
+class Item:
+    """One thing that RETURN or GROUPBY lists, with the name its column gets (AS), if one was given."""
 
-    function: str
-    argument: Value | None = None
+    value: Variable | Level | Value
     alias: str | None = None
     span: Span = _span()
 
@@ -258,10 +304,25 @@ class Query:
     pattern: Pattern
     from_: str | None = None
     where: tuple[Qual, ...] = ()
+    partition_by: tuple[Column, ...] = ()
     group_by: tuple[Item, ...] = ()
     agg: tuple[Aggregate, ...] = ()
+    having: tuple[Qual, ...] = ()
     within: TimeWindow | CountWindow | None = None
     returns: tuple[Item, ...] = ()
     limit: int | None = None
     text: str = field(default="", compare=False, repr=False)
     source: str = field(default="query", compare=False, repr=False)
+
+    def __str__(self) -> str:
+        # The printer knows the nodes.
+        from eventcube.language.printer import print_query
+
+        return print_query(self)
+
+    def __repr__(self) -> str:
+        """The call that gives an equal query, on one line."""
+        return f"parse({' '.join(line.strip() for line in str(self).splitlines())!r})"
+
+    def _repr_html_(self) -> str:
+        return markup.page(markup.query(str(self)))

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 
 from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters
 
-from eventcube.errors import Diagnostic, Span
+from eventcube.errors import MOST_COUNTED, Diagnostic, Span
 from eventcube.language.names import CLAUSES, is_keyword
+
+# So many words and signs a query may have: reading takes about 20 microseconds for each.
+MAX_TOKENS = 100_000
 
 _UNCLOSED = {"'": "text", '"': "text", "`": "name"}
 _INSTEAD = {
-    "&": "join conditions with AND",
-    "|": "join conditions with OR",
+    "&": "join conditions with AND; AND(A a, B b) is a pattern of both",
+    "||": "join conditions with OR; texts cannot be joined, return each of them",
+    "|": "join conditions with OR; OR(A a, B b) is a pattern of either",
+    "~": "there are no regular expressions; compare text with =, IN or LIKE 'abc%'",
+    "?": "for an event that may be missing, name both cases: OR(SEQ(A a, B b), B c)",
+    ":": "an event is named by its type and then its variable: A a",
+    "→": "one after the other is SEQ(A a, B b)",
+    "¬": "what does not happen is written with !",
     "≤": "write <=",
     "≥": "write >=",
     "≠": "write !=",
@@ -27,6 +37,8 @@ _INSTEAD = {
     **dict.fromkeys("“”„", 'write straight quotes: "text"'),
     **dict.fromkeys("‘’´", "write straight quotes: 'text'"),
 }
+_REPETITION = re.compile(r"\{\s*\d*\s*,?\s*\d*\s*\}")
+_INDEX = re.compile(r"\[[^][\n]{0,40}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +58,43 @@ def grammar() -> Lark:
 
 def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
     """The tokens of the text, and what in it is none; what is unreadable is passed over."""
+    tokens: list[Token] = []
     problems: list[Diagnostic] = []
-    rest = text
-    while True:
-        try:
-            return [_plain_after_dot(*pair) for pair in _with_previous(list(grammar().lex(rest)))], problems
-        except UnexpectedCharacters as e:
-            at: int = e.pos_in_stream  # type: ignore[assignment]
-            problems.append(_unreadable(text, at))
-            # Quotes that do not close swallow all that follows, so nothing after them can be judged.
-            stop = len(rest) if rest[at] in _UNCLOSED else _end_of_run(text, at)
-            rest = rest[:at] + " " * (stop - at) + rest[stop:]
+    readable_from = 0
+    for token in grammar().lex(text):
+        at = token.start_pos or 0
+        if at < readable_from:
+            continue
+        if len(tokens) == MAX_TOKENS:
+            hint = "a long list of constants is better a column of the events"
+            problems.append(Diagnostic("EC129", f"more than {MAX_TOKENS} words and signs", Span(at, at + 1), hint))
+            break
+        if token.type != "UNREADABLE":
+            tokens.append(token)
+            continue
+        problem = _unreadable(text, at)
+        problems.append(problem)
+        # Quotes that do not close swallow all that follows, so nothing after them can be judged.
+        if problem.code == "EC103" or len(problems) == MOST_COUNTED:
+            break
+        readable_from = problem.span.end if problem.span else at + 1
+    return _in_context(tokens), problems
 
 
 def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
     """The tokens cut before each clause's word and before `;`; the first piece may begin with any token."""
     starts = []
+    inside = _inside_parentheses(tokens)
     depth = 0
     for i, (previous, token) in enumerate(_with_previous(tokens)):
         depth += {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
         following = tokens[i + 1].type if i + 1 < len(tokens) else ""
         listed = depth > 0 and previous is not None and previous.type in ("LPAR", "COMMA", "BANG")
         # In a list, `limit l` is a name that lacks its backticks, while `LIMIT 5` shows that the list was not closed.
-        begins = token.type in CLAUSES and (not listed or following in ("INT", "FLOAT"))
+        named = listed and following not in ("INT", "FLOAT")
+        # So is that of `a.x AS limit`, if no clause follows after it.
+        named = named or (previous is not None and previous.type == "AS" and following in ("", "COMMA", *CLAUSES))
+        begins = token.type in CLAUSES and not inside[i] and not named
         if begins or i == 0 or token.type == "SEMICOLON":
             starts.append(i)
     stops = [*starts[1:], len(tokens)]
@@ -78,15 +104,44 @@ def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
     ]
 
 
+def _inside_parentheses(tokens: list[Token]) -> list[bool]:
+    """For each token whether it stands between a '(' and the ')' that closes it; one that is never closed is none."""
+    starts: list[int] = []
+    steps = [0] * (len(tokens) + 1)
+    for i, token in enumerate(tokens):
+        if token.type == "LPAR":
+            starts.append(i)
+        elif token.type == "RPAR" and starts:
+            steps[starts.pop()] += 1
+            steps[i] -= 1
+    return [depth > 0 for depth in accumulate(steps[:-1])]
+
+
 def _with_previous(tokens: list[Token]) -> list[tuple[Token | None, Token]]:
     return list(zip([None, *tokens], tokens, strict=False))
 
 
-def _plain_after_dot(previous: Token | None, token: Token) -> Token:
-    """After a dot every word is an attribute: `a.limit`, `a.in`."""
-    if previous is not None and previous.type == "DOT" and is_keyword(token.value):
-        return token.update(type="NAME")
-    return token
+def _in_context(tokens: list[Token]) -> list[Token]:
+    """The tokens, with words that are names where they stand as names."""
+    kinds = ["", "", *(token.type for token in tokens), ""]
+    return [
+        token.update(type="NAME") if _is_name(token, kinds[i], kinds[i + 1], kinds[i + 3]) else token
+        for i, token in enumerate(tokens)
+    ]
+
+
+def _is_name(token: Token, earlier: str, previous: str, following: str) -> bool:
+    """Whether a word of the language is a name between the tokens of these types."""
+    match token.type:
+        case "LIKE":
+            # After a value, or before a text, it compares; `Like l` is an event.
+            after_value = previous in ("RPAR", "STRING") or earlier == "DOT"
+            return previous == "DOT" or not (after_value or following == "STRING")
+        case "DISTINCT":
+            return (earlier, previous) != ("NAME", "LPAR") or following in ("DOT", "COMMA", "RPAR")
+        case _:
+            # After a dot every word is an attribute: `a.limit`, `a.in`.
+            return previous == "DOT" and is_keyword(token.value)
 
 
 def _end_of_run(text: str, at: int) -> int:
@@ -102,7 +157,21 @@ def _unreadable(text: str, at: int) -> Diagnostic:
         end_of_line = text.find("\n", at)
         span = Span(at, len(text) if end_of_line < 0 else end_of_line)
         message = f"this {_UNCLOSED[char]} is not closed"
-        return Diagnostic("EC103", message, span, f"close it with {char}; inside it, {char} is written {char * 2}")
+        hint = f"add the closing {char}; a {char} inside it is written twice: {char * 2}"
+        return Diagnostic("EC103", message, span, hint)
+    if found := _REPETITION.match(text, at):
+        return repetition(Span(at, found.end()), found[0])
+    if found := _INDEX.match(text, at):
+        hint = "every event has a variable of its own: a1.x and a2.x with SEQ(A a1, A a2)"
+        hint = "a list of values stands in parentheses: IN (1, 2)" if "," in found[0] else hint
+        return Diagnostic("EC102", f"'{found[0]}' has no meaning here", Span(at, found.end()), hint)
     stop = _end_of_run(text, at)
     shown = text[at:stop] if char.isprintable() else f"U+{ord(char):04X}"
-    return Diagnostic("EC102", f"'{shown}' has no meaning here", Span(at, stop), _INSTEAD.get(char))
+    instead = _INSTEAD.get(shown) or _INSTEAD.get(char)
+    return Diagnostic("EC102", f"'{shown}' has no meaning here", Span(at, stop), instead)
+
+
+def repetition(span: Span, written: str) -> Diagnostic:
+    """The complaint about a sign that repeats an event in other languages."""
+    hint = "write out as many as you mean: SEQ(A a1, A a2, A a3); other events may always lie in between"
+    return Diagnostic("EC124", f"there is no repetition such as '{written}'", span, hint)

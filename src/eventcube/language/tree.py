@@ -1,19 +1,22 @@
-"""Walking syntax trees whatever their nodes."""
+"""What syntax trees mention, and conditions taken apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Iterator
 
-from eventcube.errors import Span
+from eventcube.language.syntax import AllOf, Attribute, Qual, Value
+from eventcube.nodes import walk
 
 
-def children(node: object) -> Iterator[object]:
-    """The nodes directly below a node of the syntax tree."""
-    if not is_dataclass(node):
-        return
-    for field in fields(node):
-        value = getattr(node, field.name)
-        for child in value if isinstance(value, tuple) else (value,):
-            if is_dataclass(child) and not isinstance(child, Span):
-                yield child
+def attributes(node: Value | Qual) -> Iterator[Attribute]:
+    """Every attribute that a value or a condition mentions, in the order of the text."""
+    return (found for found in walk(node) if isinstance(found, Attribute))
+
+
+def conjuncts(quals: Iterable[Qual]) -> Iterator[Qual]:
+    """The conditions with every AND and every chain at their top taken apart."""
+    for qual in quals:
+        if isinstance(qual, AllOf):
+            yield from conjuncts(qual.quals)
+        else:
+            yield qual

@@ -15,10 +15,11 @@ from eventcube.language import syntax as s
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name by itself."""
+    """A name by itself; `quoted`: it was written in backticks."""
 
     text: str
     span: Span
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,12 @@ Expression = Name | Measure | Joined | Parenthesised | s.Value | s.Qual
 
 def is_value(node: object) -> TypeGuard[s.Value]:
     """Whether the node is a value of the syntax tree."""
-    return isinstance(node, s.Attribute | s.Literal | s.Duration | s.Timestamp | s.Arithmetic | s.Minus)
+    return isinstance(node, s.Value)
+
+
+def is_qual(node: object) -> TypeGuard[s.Qual]:
+    """Whether the node is a condition of the syntax tree."""
+    return isinstance(node, s.Qual)
 
 
 def without_parentheses(node: Expression) -> Name | Measure | Joined | s.Value | s.Qual:

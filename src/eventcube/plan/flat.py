@@ -10,27 +10,30 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from eventcube.language.printer import print_qual
+from eventcube.options import ITERATIVE
 from eventcube.plan.logical import And, Leaf, LogicalQuery, Negation, Node, Or, Predicate, Seq, slots_of
-from eventcube.plan.order import Test, may_share
-from eventcube.plan.physical import Absent, Bind, Limit, Program, Reject, Step, Term, Union
+from eventcube.plan.order import PlacedNegation, may_share
+from eventcube.plan.steps import Absent, Bind, Bound, Program, Recompute, Reject, Step, Term, Union
 
 Fuse = Callable[[Bind, list[Predicate]], Bind]
 
-_START, _END = Limit(Term.REGION_START), Limit(Term.REGION_END)
+_START, _END = Bound(Term.REGION_START), Bound(Term.REGION_END)
 
 
 class NoFlatFormError(Exception):
     """Why a negated part has no flat equivalent."""
 
 
-def flat_program(test: Test, tests: Iterable[Predicate | Test], logical: LogicalQuery, fuse: Fuse) -> Program:
+def flat_program(
+    test: PlacedNegation, tests: Iterable[Predicate | PlacedNegation], logical: LogicalQuery, fuse: Fuse
+) -> Program:
     """Steps that keep the partial matches without a match of the negated part between START and END."""
     node = test.negation.region.node
     own = slots_of(node)
     if test.negation.guard is not None:
         raise NoFlatFormError("it stands in an alternative of an OR")
     for inner in tests:
-        if isinstance(inner, Test):
+        if isinstance(inner, PlacedNegation):
             raise NoFlatFormError("it has a negation inside")
         if not inner.slots & own:
             raise NoFlatFormError(f"{print_qual(inner.qual)} speaks of none of its events")
@@ -42,16 +45,16 @@ def flat_program(test: Test, tests: Iterable[Predicate | Test], logical: Logical
     if any(may_share(logical.slots[a], logical.slots[b]) for a, b in shared):
         raise NoFlatFormError("one event could serve two of its components")
 
-    def bind(slot: int, upper: Limit) -> Bind:
+    def bind(slot: int, upper: Bound) -> Bind:
         return fuse(Bind(slot, _START, upper), [p for p in predicates if slot in p.slots])
 
-    def present(slot: int, upper: Limit = _END) -> Bind:
+    def present(slot: int, upper: Bound = _END) -> Bind:
         found = bind(slot, upper)
         if found.filters:
-            raise NoFlatFormError(f"{print_qual(found.filters[0].qual)} cannot be asked of the last event alone")
+            raise NoFlatFormError(f"{found.filters[0].text} cannot be asked of the last event alone")
         return replace(found, latest=True)
 
-    def absent(slot: int, upper: Limit = _END) -> Reject:
+    def absent(slot: int, upper: Bound = _END) -> Reject:
         asked = {s for p in predicates if slot in p.slots for s in p.slots - own}
         inner = bind(slot, _END)
         return Reject(
@@ -61,14 +64,15 @@ def flat_program(test: Test, tests: Iterable[Predicate | Test], logical: Logical
             upper,
             (),
             tuple(sorted(asked)),
-            (inner,),
+            ITERATIVE,
+            (Recompute((inner,)),),
         )
 
     cases: list[list[Step]] = []
     match node:
         case Seq():
             for first in reversed(range(len(slots))):
-                limits = [*(Limit(Term.BEFORE_FIRST, (s,)) for s in slots[1:]), _END]
+                limits = [*(Bound(Term.BEFORE_FIRST, (s,)) for s in slots[1:]), _END]
                 later = [present(slots[i], limits[i]) for i in reversed(range(first + 1, len(slots)))]
                 cases.append([*later, absent(slots[first], limits[first])])
         case And():

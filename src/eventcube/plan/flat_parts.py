@@ -7,8 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from eventcube.language.syntax import And, Attribute, Component, Not, Or, Part, Pattern, Qual, Seq
-from eventcube.plan.bind import conjuncts
-from eventcube.plan.kinds import attributes
+from eventcube.language.tree import attributes, conjuncts
 
 _P = TypeVar("_P", bound=Part)
 

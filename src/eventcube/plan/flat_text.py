@@ -21,6 +21,7 @@ from eventcube.language.syntax import (
     Comparison,
     Component,
     Item,
+    Level,
     Literal,
     Not,
     Or,
@@ -31,8 +32,8 @@ from eventcube.language.syntax import (
     Seq,
     Variable,
 )
-from eventcube.options import REWRITE, Ways
-from eventcube.plan.bind import conjuncts
+from eventcube.language.tree import attributes, conjuncts
+from eventcube.options import REWRITE, StrategyChoice
 from eventcube.plan.flat_parts import (
     applied,
     between,
@@ -46,9 +47,8 @@ from eventcube.plan.flat_parts import (
     renamed,
     variables,
 )
-from eventcube.plan.kinds import attributes
-from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.parts import direct, nested
+from eventcube.plan.logical import LogicalQuery, regions
+from eventcube.plan.parts import nested, part_names
 
 # So many queries are shown at most: alternatives multiply.
 MOST = 30
@@ -61,10 +61,10 @@ _INSIDE = "no event can be added to what is around it"
 _P = TypeVar("_P", bound=Part)
 
 
-def flat_lines(logical: LogicalQuery, ways: Ways) -> Iterator[str]:
+def flat_lines(logical: LogicalQuery, choice: StrategyChoice) -> Iterator[str]:
     """The flat queries, and what stays nested, if some part is to be rewritten."""
-    query, flattener = logical.query, _Flattener(logical, ways)
-    if ways.default != REWRITE and not any(flattener.rewritten(p) for p in nested(query.pattern)):
+    query, flattener = logical.query, _Flattener(logical, choice)
+    if choice.default != REWRITE and not any(flattener.rewritten(p) for p in nested(query.pattern)):
         return
     found = list(islice(flattener.flat(), MOST + 1))
     shown = found[:MOST]
@@ -110,15 +110,17 @@ _Taken = tuple[_P, tuple[Qual, ...], frozenset[str]]
 class _Flattener:
     """Makes the flat patterns of one query, of those parts that are to be rewritten."""
 
-    def __init__(self, logical: LogicalQuery, ways: Ways) -> None:
-        self.query, self.implied, self.ways = logical.query, logical.implied, ways
+    def __init__(self, logical: LogicalQuery, choice: StrategyChoice) -> None:
+        self.query, self.choice = logical.query, choice
+        written = (p for region in regions(logical.region) for p in region.predicates)
+        self.implied = {p.qual for p in written if p.condition in logical.implied}
         self.anchor = next((s.name for s in logical.positive if not s.alternatives), None)
         self.names = {s.name for s in logical.slots}
         self.fresh: dict[str, str] = {}
 
     def rewritten(self, part: Pattern) -> bool:
         """Whether a nested part is to be rewritten."""
-        return not isinstance(part, Component) and self.ways.of(direct(part)) == REWRITE
+        return not isinstance(part, Component) and self.choice.of(part_names(part)) == REWRITE
 
     def flat(self) -> Iterator[_Flat]:
         """The patterns that together find what the query finds."""
@@ -289,13 +291,15 @@ def _query(query: Query, flat: _Flat, *, alone: bool) -> Query:
     if variables(flat.pattern) != variables(query.pattern):
         asked = returns or [Item(Variable(v)) for v in variables(query.pattern)]
         returns = tuple(_returned(item, flat.left_out) for item in asked)
-    return replace(query, pattern=flat.pattern, where=flat.where, returns=returns, group_by=(), agg=(), limit=None)
+    return replace(
+        query, pattern=flat.pattern, where=flat.where, returns=returns, group_by=(), agg=(), having=(), limit=None
+    )
 
 
 def _returned(item: Item, left_out: frozenset[str]) -> Item:
     """The item, or null under its name if it is of an alternative that is not taken."""
     value = item.value
-    used = {value.name} if isinstance(value, Variable) else {a.var for a in attributes(value)}
+    used = {value.name} if isinstance(value, Variable | Level) else {a.var for a in attributes(value)}
     return Item(Literal(None), column_name(item)) if used & left_out else item
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eventcube.language.syntax import Attribute, Comparison, Qual
+from eventcube.plan.expressions import ColumnRef, Comparison, Condition
 from eventcube.plan.logical import Predicate, PredicateClass, Region, Slot, negations, regions
 
 
@@ -16,11 +16,11 @@ class _Edge:
     first: int
     second: int
     region: int
-    qual: Qual
+    condition: Condition
 
 
-def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Qual]]:
-    """Columns whose equality over all components follows from the predicates, and the quals that then hold anyway.
+def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Condition]]:
+    """Columns whose equality over all components follows from the predicates, and the conditions that then hold anyway.
 
     A column counts if every slot is tied to an anchor by equalities `x.c = y.c` that are in force whenever the slot
     is bound: over slots of its own or an enclosing region that are not in an OR alternative it is not in itself.
@@ -28,20 +28,29 @@ def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], f
     predicates = [(r.index, p) for r in regions(region) for p in r.predicates if p.kind is PredicateClass.EQUALITY]
     enclosing = _enclosing(region)
     anchors = [s.index for s in slots if s.region == region.index and not s.alternatives]
+    start = anchors[0] if anchors else min(s.index for s in slots if s.region == region.index)
+    # What is in force is the same for all slots of one region and alternative.
+    groups: dict[tuple[int, tuple[int, ...]], list[Slot]] = {}
+    for slot in slots:
+        groups.setdefault((slot.region, slot.alternatives), []).append(slot)
     key: list[str] = []
-    implied: set[Qual] = set()
-    for column in dict.fromkeys(c for _, p in predicates if (c := _column(p)) is not None):
-        edges = [_Edge(min(p.slots), max(p.slots), r, p.qual) for r, p in predicates if _column(p) == column]
-        start = anchors[0] if anchors else min(s.index for s in slots if s.region == region.index)
-        if all(_reaches(start, s, edges, slots, enclosing) for s in slots):
+    implied: set[Condition] = set()
+    by_column: dict[str, list[_Edge]] = {}
+    for index, predicate in predicates:
+        column = _column(predicate)
+        if column is not None:
+            edge = _Edge(min(predicate.slots), max(predicate.slots), index, predicate.condition)
+            by_column.setdefault(column, []).append(edge)
+    for column, edges in by_column.items():
+        if all(_reached(start, own, edges, slots, enclosing) for own in groups.values()):
             key.append(column)
-            implied |= {edge.qual for edge in edges}
+            implied |= {edge.condition for edge in edges}
     return tuple(key), frozenset(implied)
 
 
 def _column(predicate: Predicate) -> str | None:
-    match predicate.qual:
-        case Comparison("=", Attribute(_, left), Attribute(_, right)) if left == right:
+    match predicate.condition:
+        case Comparison("=", ColumnRef(column=left), ColumnRef(column=right)) if left == right:
             return left
     return None
 
@@ -59,31 +68,33 @@ def _enclosing(region: Region) -> dict[int, frozenset[int]]:
     return found
 
 
-def _reaches(
-    start: int, goal: Slot, edges: Sequence[_Edge], slots: Sequence[Slot], enclosing: dict[int, frozenset[int]]
+def _reached(
+    start: int,
+    goals: Sequence[Slot],
+    edges: Sequence[_Edge],
+    slots: Sequence[Slot],
+    enclosing: dict[int, frozenset[int]],
 ) -> bool:
-    def in_force(index: int) -> bool:
-        slot = slots[index]
+    """Whether the edges that are in force for the goals, of one region and alternative, tie them all to the start."""
+    goal = goals[0]
+
+    def in_force(slot: Slot) -> bool:
         if slot.region not in enclosing[goal.region]:
             return False
-        return slot.region != goal.region or set(slot.alternatives) <= set(goal.alternatives)
-
-    def plain(index: int) -> bool:
+        if slot.region == goal.region:
+            return set(slot.alternatives) <= set(goal.alternatives)
         # Seen from an inner region, an alternative outside of it may or may not be taken.
-        slot = slots[index]
-        return slot.region == goal.region or not slot.alternatives
+        return not slot.alternatives
 
-    allowed = {s.index for s in slots if in_force(s.index) and plain(s.index)}
-    if start not in allowed or goal.index not in allowed:
-        return False
-    reached, todo = {start}, [start]
+    allowed = {slot.index for slot in slots if in_force(slot)}
+    tied: dict[int, list[int]] = {}
+    for edge in edges:
+        if edge.region in enclosing[goal.region] and edge.first in allowed and edge.second in allowed:
+            tied.setdefault(edge.first, []).append(edge.second)
+            tied.setdefault(edge.second, []).append(edge.first)
+    reached, todo = {start} & allowed, [start] if start in allowed else []
     while todo:
-        here = todo.pop()
-        for edge in edges:
-            if edge.region not in enclosing[goal.region]:
-                continue
-            for one, other in ((edge.first, edge.second), (edge.second, edge.first)):
-                if one == here and other in allowed and other not in reached:
-                    reached.add(other)
-                    todo.append(other)
-    return goal.index in reached
+        fresh = [slot for slot in tied.get(todo.pop(), ()) if slot not in reached]
+        reached.update(fresh)
+        todo += fresh
+    return reached.issuperset(slot.index for slot in goals)

@@ -7,24 +7,30 @@ region's match against the region inside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import pyarrow as pa
+
+from eventcube.errors import Diagnostic
 from eventcube.language.syntax import Attribute, CountWindow, Qual, Query, TimeWindow
+from eventcube.plan.dictionary import Dictionary
+from eventcube.plan.expressions import Condition, Expression
 from eventcube.schema import EventSchema, Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for one event: a component. `types` is None where events have no types.
+    """A place for one event: a component. `types` is None where events of any type, or without one, fit.
 
-    `region` is where it lies, `alternatives` the OR alternatives around it inside that region, outermost first.
+    `type` is what is written, None for ANY; `region` is where it lies, `alternatives` the OR alternatives around it
+    inside that region, outermost first.
     """
 
     index: int
     name: str
-    type: str
+    type: str | None
     types: frozenset[str] | None
     region: int
     alternatives: tuple[int, ...]
@@ -40,8 +46,12 @@ class PredicateClass(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One conjunct. It is not applied to a match that does not take all of `slots`, nor `guard`'s alternative."""
+    """One conjunct, bound and as it is written.
 
+    It is not applied to a match that does not take all of `slots`, nor `guard`'s alternative.
+    """
+
+    condition: Condition
     qual: Qual
     slots: frozenset[int]
     guard: int | None
@@ -82,11 +92,15 @@ Node = Leaf | Seq | And | Or
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A positive area: its parts and every predicate that is written in it (but not in a negation inside it)."""
+    """A positive area: its parts and every predicate that is written in it (but not in a negation inside it).
+
+    `never_applied` are those that no match is tested by: they need two alternatives of one OR.
+    """
 
     index: int
     node: Node
     predicates: tuple[Predicate, ...]
+    never_applied: tuple[Predicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +112,64 @@ class Negation:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """A value with the type of its column, and the dictionary of the text that it looks at."""
+
+    expression: Expression
+    type: pa.DataType
+    dictionary: Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumn:
+    """A column of the result with the event of a slot, as a struct."""
+
+    name: str
+    slot: int
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumn:
+    """A column of the result, or of the groups, with a value."""
+
+    name: str
+    value: Computed
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateColumn:
+    """A column of the groups with an aggregate: the function in upper case, and its argument (None for `*`)."""
+
+    name: str
+    function: str
+    argument: Computed | None
+    distinct: bool
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a query gives of its matches: `returns`, or with `agg` one row for each group.
+
+    `agg` has what AGG lists, `shown` many, and then what only HAVING asks for. Conditions of `having` speak of the
+    groups' columns as k0, k1, … (what GROUPBY lists) and a0, a1, … (the aggregates).
+    """
+
+    returns: tuple[EventColumn | ValueColumn, ...] = ()
+    group_by: tuple[ValueColumn, ...] = ()
+    agg: tuple[AggregateColumn, ...] = ()
+    shown: int = 0
+    having: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LogicalQuery:
-    """A bound query. `alternatives` gives the slots of each OR alternative; `key` the columns that split the work."""
+    """A bound query. `alternatives` gives the slots of each OR alternative; `key` the columns that split the work.
+
+    `rivals` numbers the OR that each alternative belongs to. `warnings` tell what can be done, but may not be what was
+    meant. Those `if_zoned` are due if the time is text with zones in it.
+    """
 
     query: Query
     schema: EventSchema
@@ -108,8 +178,12 @@ class LogicalQuery:
     alternatives: tuple[frozenset[int], ...]
     window: TimeWindow | CountWindow | None
     key: tuple[str, ...]
-    implied: frozenset[Qual]
+    implied: frozenset[Condition]
     columns: tuple[str, ...]
+    rivals: tuple[int, ...] = ()
+    results: Results = Results()
+    warnings: tuple[Diagnostic, ...] = ()
+    warnings_if_zoned: tuple[Diagnostic, ...] = ()
 
     @property
     def positive(self) -> tuple[Slot, ...]:
@@ -123,6 +197,16 @@ class LogicalQuery:
     def slot(self, name: str) -> Slot:
         """The slot of a variable."""
         return next(s for s in self.slots if s.name == name)
+
+    def exclusive(self, one: Slot, other: Slot) -> bool:
+        """Whether no match has both: they lie in different alternatives of one OR."""
+        return excluded((*one.alternatives, *other.alternatives), self.rivals)
+
+
+def excluded(alternatives: Iterable[int], rivals: Sequence[int]) -> bool:
+    """Whether no match takes all the alternatives; `rivals` numbers the OR of each."""
+    taken: dict[int, int] = {}
+    return any(taken.setdefault(rivals[number], number) != number for number in alternatives)
 
 
 def positive_parts(node: Seq | And) -> tuple[Node, ...]:

@@ -2,81 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 
 from eventcube.plan.logical import And, Leaf, Negation, Node, Or, Region, Seq, Slot, positive_parts, slots_of
-from eventcube.plan.physical import Limit, Term
+from eventcube.plan.steps import Bound, Term
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PlacedNegation:
     """A negated part and the interval in which it must have no match; `distinct` are events it may not use."""
 
     negation: Negation
-    lower: Limit
-    upper: Limit
+    lower: Bound
+    upper: Bound
     distinct: tuple[int, ...]
 
 
 class Order:
-    """Which slots of a region precede which, which may not share an event, and where its negated parts look."""
+    """Which slots of a region precede which, which may not share an event, and where its negated parts look.
+
+    Sets of slots are masks here, with a bit for each slot, so that questions about many slots are few operations.
+    """
 
     def __init__(self, region: Region, slots: Sequence[Slot], *, outermost: bool) -> None:
         self.slots = slots
         self.all = slots_of(region.node)
-        self.before: set[tuple[int, int]] = set()
-        self._apart: set[tuple[int, int]] = set()
-        self.tests: list[Test] = []
+        # For each slot those that follow it, those that precede it, and those that must be another event.
+        self._follow = [0] * len(slots)
+        self._precede = [0] * len(slots)
+        self._apart = [0] * len(slots)
+        self.tests: list[PlacedNegation] = []
         self._relate(region.node)
         if outermost:
-            lower = Limit(Term.WINDOW_START, self.latest(self.all), True)
-            upper = Limit(Term.WINDOW_END, self.earliest(self.all), True)
+            lower = Bound(Term.WINDOW_START, self.latest(self.all), True)
+            upper = Bound(Term.WINDOW_END, self.earliest(self.all), True)
         else:
-            lower, upper = Limit(Term.REGION_START), Limit(Term.REGION_END)
+            lower, upper = Bound(Term.REGION_START), Bound(Term.REGION_END)
         self.lower, self.upper = lower, upper
         self._place(region.node, lower, upper)
 
     def alone(self) -> Order:
         """The same for a part by itself: it has an interval, whatever gives it."""
         own = copy(self)
-        own.lower, own.upper = Limit(Term.REGION_START), Limit(Term.REGION_END)
+        own.lower, own.upper = Bound(Term.REGION_START), Bound(Term.REGION_END)
         return own
 
     def latest(self, slots: Iterable[int]) -> tuple[int, ...]:
         """Those of the slots that no other of them is known to follow."""
-        slots = set(slots)
-        return tuple(sorted(s for s in slots if not any((s, t) in self.before for t in slots)))
+        ordered = sorted(slots)
+        mask = mask_of(ordered)
+        return tuple(s for s in ordered if not self._follow[s] & mask)
 
     def earliest(self, slots: Iterable[int]) -> tuple[int, ...]:
         """Those of the slots that no other of them is known to precede."""
-        slots = set(slots)
-        return tuple(sorted(s for s in slots if not any((t, s) in self.before for t in slots)))
+        ordered = sorted(slots)
+        mask = mask_of(ordered)
+        return tuple(s for s in ordered if not self._precede[s] & mask)
+
+    def before(self, slots: Iterable[int], among: Iterable[int]) -> list[int]:
+        """Those among some slots that precede all of the others."""
+        mask = reduce(and_, (self._precede[s] for s in slots))
+        return [s for s in among if mask >> s & 1]
+
+    def after(self, slots: Iterable[int], among: Iterable[int]) -> list[int]:
+        """Those among some slots that follow all of the others."""
+        mask = reduce(and_, (self._follow[s] for s in slots))
+        return [s for s in among if mask >> s & 1]
 
     def distinct(self, slot: int, bound: Iterable[int]) -> tuple[int, ...]:
         """The bound slots whose event a candidate for the slot could be, and must not be."""
-        return tuple(
-            sorted(b for b in bound if (slot, b) in self._apart and may_share(self.slots[slot], self.slots[b]))
-        )
+        apart, own = self._apart[slot], self.slots[slot]
+        return tuple(sorted(b for b in bound if apart >> b & 1 and may_share(own, self.slots[b])))
 
-    def _relate(self, node: Node) -> None:
+    def _relate(self, node: Node) -> int:
+        """Note how the slots of a node lie to each other; gives their mask."""
         if isinstance(node, Leaf):
-            return
-        parts = node.parts if isinstance(node, Or) else positive_parts(node)
-        for part in parts:
-            self._relate(part)
-        if isinstance(node, Or):
-            return
-        for i, first in enumerate(parts):
-            for second in parts[i + 1 :]:
-                pairs = {(x, y) for x in slots_of(first) for y in slots_of(second)}
+            return 1 << node.slot
+        parts = [self._relate(part) for part in (node.parts if isinstance(node, Or) else positive_parts(node))]
+        every = reduce(or_, parts)
+        earlier, later = 0, every
+        for mask in parts:
+            later &= ~mask
+            for slot in slots_in_mask(mask) if not isinstance(node, Or) else ():
                 if isinstance(node, Seq):
-                    self.before |= pairs
+                    self._precede[slot] |= earlier
+                    self._follow[slot] |= later
                 else:
-                    self._apart |= pairs | {(y, x) for x, y in pairs}
+                    self._apart[slot] |= every & ~mask
+            earlier |= mask
+        return every
 
-    def _place(self, node: Node, lower: Limit, upper: Limit) -> None:
+    def _place(self, node: Node, lower: Bound, upper: Bound) -> None:
         match node:
             case Leaf():
                 return
@@ -87,23 +107,40 @@ class Order:
                 own = slots_of(node)
                 for part in parts:
                     if isinstance(part, Negation):
-                        inside = Limit(Term.AFTER_FIRST, self.earliest(own), True)
-                        until = Limit(Term.BEFORE_LAST, self.latest(own), True)
-                        self.tests.append(Test(part, inside, until, tuple(sorted(own))))
+                        inside = Bound(Term.AFTER_FIRST, self.earliest(own), True)
+                        until = Bound(Term.BEFORE_LAST, self.latest(own), True)
+                        self.tests.append(PlacedNegation(part, inside, until, tuple(sorted(own))))
                     else:
                         self._place(part, lower, upper)
             case Seq(parts):
-                for i, part in enumerate(parts):
-                    previous = [p for p in parts[:i] if not isinstance(p, Negation)]
-                    following = [p for p in parts[i + 1 :] if not isinstance(p, Negation)]
-                    left = Limit(Term.AFTER_LAST, self.latest(slots_of(previous[-1])), True) if previous else lower
-                    right = (
-                        Limit(Term.BEFORE_FIRST, self.earliest(slots_of(following[0])), True) if following else upper
-                    )
+                # The bound that each part has on its right, from the last part to the first.
+                rights = [upper]
+                for part in reversed(parts[1:]):
+                    rights.append(rights[-1] if isinstance(part, Negation) else self._begin(part))
+                left = lower
+                for part, right in zip(parts, reversed(rights), strict=True):
                     if isinstance(part, Negation):
-                        self.tests.append(Test(part, left, right, ()))
+                        self.tests.append(PlacedNegation(part, left, right, ()))
                     else:
                         self._place(part, left, right)
+                        left = Bound(Term.AFTER_LAST, self.latest(slots_of(part)), True)
+
+    def _begin(self, part: Node) -> Bound:
+        """The bound before the first event of a part."""
+        return Bound(Term.BEFORE_FIRST, self.earliest(slots_of(part)), True)
+
+
+def mask_of(slots: Iterable[int]) -> int:
+    """The slots as a mask."""
+    return reduce(or_, (1 << slot for slot in slots), 0)
+
+
+def slots_in_mask(mask: int) -> Iterator[int]:
+    """The slots of a mask, in ascending order."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
 
 
 def may_share(one: Slot, other: Slot) -> bool:

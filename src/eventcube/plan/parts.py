@@ -1,12 +1,18 @@
-"""The nested parts of a query, as users name them: by a variable of an event that is directly in the part."""
+"""The nested parts of a query, as users name them.
+
+A part goes by a variable of an event directly in it. If it has only nested parts, it goes by the first and the last
+variable in it: `b..e`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Component, Not, Pattern, Query
-from eventcube.options import Ways
+from eventcube.options import StrategyChoice
+from eventcube.plan.logical import Leaf, Node, Slot, slots_of
 
 
 def nested(pattern: Pattern) -> Iterator[Pattern]:
@@ -18,30 +24,62 @@ def nested(pattern: Pattern) -> Iterator[Pattern]:
             yield from nested(inner)
 
 
-def direct(pattern: Pattern) -> tuple[str, ...]:
-    """The variables of the events directly in a pattern, by which it can be named."""
+def names_of(direct: Sequence[str], inside: Sequence[str]) -> tuple[str, ...]:
+    """The names of a part: the variables directly in it, or if there are none the first and the last inside it."""
+    return tuple(direct) or (f"{inside[0]}..{inside[-1]}",)
+
+
+def node_names(node: Node, slots: Sequence[Slot]) -> tuple[str, ...]:
+    """The names of a part of a bound query."""
+    parts = (node,) if isinstance(node, Leaf) else node.parts
+    direct = [slots[part.slot].name for part in parts if isinstance(part, Leaf)]
+    return names_of(direct, [slots[s].name for s in sorted(slots_of(node))])
+
+
+def part_label(node: Node, slots: Sequence[Slot]) -> str:
+    """The variables in a part, after its name where none of them is one."""
+    inside = [slots[s].name for s in sorted(slots_of(node))]
+    name = node_names(node, slots)[0]
+    return f"{'' if name in inside else f'{name}: '}{', '.join(inside)}"
+
+
+def part_names(pattern: Pattern) -> tuple[str, ...]:
+    """The names of a part, any of which will do."""
     parts = () if isinstance(pattern, Component) else pattern.parts
-    return tuple(p.name for p in parts if isinstance(p, Component))
+    return names_of([p.name for p in parts if isinstance(p, Component)], _variables(pattern))
+
+
+def _variables(pattern: Pattern) -> list[str]:
+    """The variables that a match of the pattern binds, in the order of the text."""
+    if isinstance(pattern, Component):
+        return [pattern.name]
+    return [v for p in pattern.parts if not isinstance(p, Not) for v in _variables(p)]
 
 
 def nested_parts(pattern: Pattern) -> Iterator[tuple[str, ...]]:
-    """For each nested part of a pattern the variables that name it."""
-    return map(direct, nested(pattern))
+    """For each nested part of a pattern its names."""
+    return map(part_names, nested(pattern))
 
 
-def check_parts(ways: Ways, queries: Iterable[Query]) -> None:
+def own_strategies(choice: StrategyChoice, queries: Iterable[Query]) -> StrategyChoice:
+    """The strategies without those for parts of other queries."""
+    names = {name for query in queries for own in nested_parts(query.pattern) for name in own}
+    return replace(choice, parts={name: strategy for name, strategy in choice.parts.items() if name in names})
+
+
+def check_parts(choice: StrategyChoice, queries: Iterable[Query]) -> None:
     """Refuse strategies for parts that no query has, and two different ones for one part."""
-    if not ways.parts:
+    if not choice.parts:
         return
     parts = [own for query in queries for own in nested_parts(query.pattern)]
     known = [name for own in parts for name in own]
-    for name in ways.parts:
+    for name in choice.parts:
         if name not in known:
             shown = ", ".join(f"({', '.join(own)})" for own in parts)
-            hint = f"the nested parts have: {shown}" if parts else "there is no nested part: leave it out"
-            raise OptionError(f"a strategy for {name!r}, which is in no nested part", code="EC404", hint=hint)
+            hint = f"name each part by one of its own: {shown}" if parts else "there is no nested part: leave it out"
+            raise OptionError(f"a strategy for {name!r}, which names no nested part", code="EC404", hint=hint)
     for own in parts:
-        said = {name: ways.parts[name] for name in own if name in ways.parts}
+        said = {name: choice.parts[name] for name in own if name in choice.parts}
         if len(set(said.values())) > 1:
-            shown = " and ".join(f"{name}={way}" for name, way in said.items())
+            shown = " and ".join(f"{name}={strategy}" for name, strategy in said.items())
             raise OptionError(f"two strategies for one part: {shown}", code="EC404", hint="name each part once")

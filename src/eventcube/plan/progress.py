@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eventcube.plan.logical import Predicate
-from eventcube.plan.order import Test
-from eventcube.plan.physical import State
+from eventcube.plan.order import PlacedNegation
+from eventcube.plan.steps import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Progress:
     bound: frozenset[int]
     optional: frozenset[int]
     inside: frozenset[int]
-    pending: tuple[Predicate | Test, ...]
+    pending: tuple[Predicate | PlacedNegation, ...]
 
 
 NOTHING = Progress(frozenset(), frozenset(), frozenset(), ())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from eventcube.language.printer import column_name
-from eventcube.language.syntax import Aggregate, Attribute, Item, Value, Variable
-from eventcube.plan.kinds import attributes, value_kind
-from eventcube.plan.logical import LogicalQuery
-from eventcube.schema import Kind
+from eventcube.plan.bind_expressions import zone_of
+from eventcube.plan.dictionary import dictionary_of
+from eventcube.plan.expressions import ColumnRef, Expression
+from eventcube.plan.logical import Computed, EventColumn, LogicalQuery, Results
+from eventcube.schema import Kind, TypedColumns, plain_type
 
 _TYPES = {
     Kind.INTEGER: pa.int64(),
@@ -20,62 +20,53 @@ _TYPES = {
 }
 
 
-def returned(logical: LogicalQuery) -> tuple[Item, ...]:
-    """What RETURN lists, or else every positive variable."""
-    return logical.query.returns or tuple(Item(Variable(s.name)) for s in logical.positive)
-
-
 def result_schema(logical: LogicalQuery) -> pa.Schema:
     """The columns of the result: of the matches, or of the groups if the query has AGG."""
-    if logical.query.agg:
-        return group_schema(logical)
+    if logical.results.agg:
+        return group_schema(logical.results)
     time = logical.schema.time_type
     fields = [pa.field("start", time, nullable=False), pa.field("end", time, nullable=False)]
-    return pa.schema(fields + [_field(item, logical) for item in returned(logical)])
-
-
-def group_schema(logical: LogicalQuery) -> pa.Schema:
-    """The columns of the groups: what GROUPBY lists, then the aggregates."""
-    fields = []
-    for item in logical.query.group_by:
-        if isinstance(item.value, Variable):
-            assert logical.schema.type is not None
-            fields.append(pa.field(column_name(item), _plain(logical.schema.columns.field(logical.schema.type).type)))
-        else:
-            fields.append(pa.field(column_name(item), _plain(value_type(item.value, logical))))
-    fields += [pa.field(column_name(a), aggregate_type(a, logical), a.function != "COUNT") for a in logical.query.agg]
+    for column in logical.results.returns:
+        optional = not isinstance(column, EventColumn) or bool(logical.slots[column.slot].alternatives)
+        type_ = column.type if isinstance(column, EventColumn) else column.value.type
+        fields.append(pa.field(column.name, type_, optional))
     return pa.schema(fields)
 
 
-def aggregate_type(aggregate: Aggregate, logical: LogicalQuery) -> pa.DataType:
+def group_schema(results: Results) -> pa.Schema:
+    """The columns of the groups: what GROUPBY lists, then the aggregates."""
+    types, aggregates = group_columns(results), results.agg[: results.shown]
+    names = [*(key.name for key in results.group_by), *(aggregate.name for aggregate in aggregates)]
+    kept = [f"k{i}" for i in range(len(results.group_by))] + [f"a{i}" for i in range(results.shown)]
+    return pa.schema([types.field(own).with_name(name) for own, name in zip(kept, names, strict=True)])
+
+
+def group_columns(results: Results) -> pa.Schema:
+    """The columns of the groups by the names that HAVING's conditions know them by, with those that are not shown."""
+    keys = [pa.field(f"k{i}", plain_type(key.value.type)) for i, key in enumerate(results.group_by)]
+    return pa.schema([*keys, *(pa.field(f"a{i}", a.type, a.function != "COUNT") for i, a in enumerate(results.agg))])
+
+
+def aggregate_type(function: str, argument: Computed | None) -> pa.DataType:
     """The type of an aggregate's column."""
-    if aggregate.function == "COUNT" or aggregate.argument is None:
+    if function == "COUNT" or argument is None:
         return pa.int64()
-    kind = value_kind(aggregate.argument, logical.kind, lambda _: None)
-    if aggregate.function in ("MIN", "MAX"):
-        return _plain(value_type(aggregate.argument, logical))
-    if kind is Kind.DURATION:
+    if function in ("MIN", "MAX"):
+        return plain_type(argument.type)
+    if argument.expression.kind is Kind.DURATION:
         return pa.duration("us")
-    return pa.int64() if kind is Kind.INTEGER and aggregate.function == "SUM" else pa.float64()
+    return pa.int64() if argument.expression.kind is Kind.INTEGER and function == "SUM" else pa.float64()
 
 
-def value_type(value: Value, logical: LogicalQuery) -> pa.DataType:
-    """The type of a computed column; an attribute keeps its own."""
-    if isinstance(value, Attribute):
-        return logical.schema.columns.field(value.name).type
-    kind = value_kind(value, logical.kind, lambda _: None)
-    if kind is Kind.TIME:
-        times = (logical.schema.columns.field(a.name).type for a in attributes(value) if logical.kind(a) is Kind.TIME)
-        return pa.timestamp("us", next((t.tz for t in times if pa.types.is_timestamp(t)), None))
-    return _TYPES[kind]
+def computed(value: Expression, columns: TypedColumns) -> Computed:
+    """The value as a column of the result has it."""
+    return Computed(value, value_type(value, columns), dictionary_of([value]))
 
 
-def _plain(type_: pa.DataType) -> pa.DataType:
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
-
-
-def _field(item: Item, logical: LogicalQuery) -> pa.Field:
-    if isinstance(item.value, Variable):
-        optional = bool(logical.slot(item.value.name).alternatives)
-        return pa.field(column_name(item), pa.struct(list(logical.schema.visible)), optional)
-    return pa.field(column_name(item), value_type(item.value, logical))
+def value_type(value: Expression, columns: TypedColumns) -> pa.DataType:
+    """The type of a computed column; a column of the events keeps its own."""
+    if isinstance(value, ColumnRef):
+        return columns.columns.field(value.column).type
+    if value.kind is Kind.TIME:
+        return pa.timestamp("us", zone_of(value, columns))
+    return _TYPES[value.kind]

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import reprlib
+from collections.abc import Iterable
+from itertools import chain, islice
+from os import PathLike
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.errors import InputError
-from eventcube.schema import plain_layout
+from eventcube.schema import INDEX, plain_layout
+
+_READERS = {
+    ".csv": "pandas.read_csv({})",
+    ".json": "pandas.read_json({}, lines=True)",
+    ".jsonl": "pandas.read_json({}, lines=True)",
+}
 
 
 def is_spark(events: Any) -> bool:
     """Whether events are a Spark DataFrame, without importing Spark."""
     return type(events).__module__.startswith("pyspark.sql.")
+
+
+def _is_pandas_on_spark(events: Any) -> bool:
+    """Whether events are a frame of `pyspark.pandas`: it offers itself as Arrow, too, which would collect all of it."""
+    return any(kind.__module__.startswith("pyspark.pandas.") for kind in type(events).__mro__)
 
 
 def to_arrow(events: Any) -> pa.Table:
@@ -40,17 +57,31 @@ def _with_plain_layout(table: pa.Table) -> pa.Table:
 
 
 def _as_table(events: Any) -> pa.Table:
+    if _is_pandas_on_spark(events):
+        raise InputError(
+            "pandas-on-Spark frames are not read as they are",
+            code="EC307",
+            hint="give frame.to_spark(); .pandas_api() turns the result back",
+        )
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     module = type(events).__module__.split(".")[0]
     if module == "pandas" and type(events).__name__.endswith("Frame"):
-        return pa.Table.from_pandas(events, preserve_index=False)
+        table = pa.Table.from_pandas(events, preserve_index=False)
+        return table.replace_schema_metadata({**(table.schema.metadata or {}), INDEX: _index_names(events)})
     if module == "polars" and type(events).__name__.endswith("Frame"):
         return events.collect().to_arrow() if hasattr(events, "collect") else events.to_arrow()
     if hasattr(events, "__arrow_c_stream__"):
         return pa.table(events)
+    if isinstance(events, str | PathLike):
+        reader = _READERS.get(PurePath(events).suffix.lower(), "pandas.read_parquet({})")
+        raise InputError(
+            f"the name of a file is not read: {reprlib.repr(str(events))}",
+            code="EC307",
+            hint=f"read it first, as with {reader.format(repr(str(events)))}; eventcube run, on the command line, does",
+        )
     raise InputError(
         f"cannot read events from {type(events).__module__}.{type(events).__qualname__}",
         code="EC307",
@@ -58,11 +89,43 @@ def _as_table(events: Any) -> pa.Table:
     )
 
 
+def _index_names(frame: Any) -> str:
+    """The names of a pandas frame's index, as JSON; an empty one for times without a name."""
+    levels = [frame.index.get_level_values(i) for i in range(frame.index.nlevels)]
+    return json.dumps([str(i.name or "") for i in levels if i.name is not None or i.dtype.kind == "M"])
+
+
+def _set_times(rows: Iterable[Any], array: pa.Array) -> None:
+    """Put times and lengths of time into rows that pandas took for whole numbers, as it does nanoseconds in structs."""
+    type_ = array.type
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        if pa.types.is_nested(type_.value_type):
+            _set_times(chain.from_iterable(row for row in rows if row is not None), array.flatten())
+        return
+    if not pa.types.is_struct(type_):
+        return
+    rows = list(rows)
+    for field, inner in zip(type_, array.flatten(), strict=True):
+        if pa.types.is_nested(field.type):
+            _set_times([None if row is None else row[field.name] for row in rows], inner)
+        elif (pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type)) and field.type.unit == "ns":
+            times = inner.to_pandas().astype(object)
+            for row, time, valid in zip(rows, times, inner.is_valid(), strict=True):
+                if row is not None and valid:
+                    row[field.name] = time
+
+
 def from_arrow(table: pa.Table, like: Any) -> Any:
     """A result as the kind of frame that the events were."""
     module = type(like).__module__.split(".")[0]
     if module == "pandas":
-        return table.to_pandas()
+        frame = table.to_pandas()
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_nested(column.type):
+                rows = iter(frame[name])
+                for chunk in column.chunks:
+                    _set_times(islice(rows, len(chunk)), chunk)
+        return frame
     if module == "polars":
         import polars as pl
 

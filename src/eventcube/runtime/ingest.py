@@ -1,4 +1,4 @@
-"""From batches as they come to events in order: read times, set aside what is of no use, hold back what may be late."""
+"""From batches as they come to events in order: read times, skip what is of no use, hold back what may be late."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.columns import parse_times, text_ranks, to_column, to_microseconds
+from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Released
+from eventcube.engine.expressions import valid_mask
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.ranks import Ranks, is_long
+from eventcube.engine.ranks import Ranks
+from eventcube.engine.time_text import parse_times
 from eventcube.engine.types import TypeNames
 from eventcube.errors import InputError
-from eventcube.options import UNITS_IN_MICROSECONDS
-from eventcube.schema import HALO, EventSchema, Kind, kind_of, plain_type
+from eventcube.options import NANOSECONDS, UNITS_IN_MICROSECONDS
+from eventcube.runtime.seen import Seen
+from eventcube.schema import BAD_TIME, HALO, LATE, NO_TIME, NO_TYPE, EventSchema, Kind, is_long, kind_of, plain_type
 from eventcube.schema import REASON as REASON
 
-NO_TIME = "the time is null"
-BAD_TIME = "the time cannot be read"
-NO_TYPE = "the type is null"
-LATE = "late: older than the watermark"
 _BEGINNING = -(2**62)
 
 
@@ -42,9 +41,11 @@ class Ingest:
         self.held: list[pa.Table] = []
         self.held_ts: list[Ints] = []
         self.aside: list[pa.Table] = []
+        self.seen = Seen(schema, self.names.names)
 
     def take(self, table: pa.Table) -> None:
-        """Take a batch in: rows that can be used are held, the others set aside."""
+        """Take a batch in: hold the rows that can be used, skip the others."""
+        self.counters.rows += table.num_rows
         self.counters.events += table.num_rows
         ts, valid = read_times(table.column(self.schema.time), self.schema)
         reasons: list[tuple[str, Bools]] = []
@@ -58,6 +59,7 @@ class Ingest:
         if any(bad.any() for _, bad in reasons):
             table, ts = self._set_aside(table, ts, reasons)
         if len(ts):
+            self.seen.take(table, ts)
             self.latest = max(self.latest, int(ts.max()))
             self.held.append(table)
             self.held_ts.append(ts)
@@ -71,6 +73,9 @@ class Ingest:
                 self.counters.set_aside += len(index)
                 self.counters.late += len(index) if reason == LATE else 0
                 rows = table.take(pa.array(index))
+                self.seen.skip(rows, reason)
+                if reason == LATE and len(index) == table.num_rows > 1:
+                    self.seen.late_push = self.seen.late_push or len(index)
                 self.aside.append(rows.append_column(REASON, pa.array([reason] * len(index), pa.string())))
         kept = np.flatnonzero(left)
         return table.take(pa.array(kept)), ts[kept]
@@ -115,6 +120,7 @@ class Ingest:
         types = None
         if self.schema.type is not None:
             types = self.names.codes(table.column(self.schema.type))
+            self.seen.release(self.names.names, types, table.column(self.schema.type))
         halo = np.asarray(table.column(HALO)) if HALO in table.column_names else None
         return Released(table, ts, self._ranks(table, ts), types, self.names.names, halo)
 
@@ -131,13 +137,13 @@ class Ingest:
         return ranks
 
     def aside_table(self) -> pa.Table:
-        """The rows set aside so far, with the reason in an extra column."""
+        """The rows skipped so far, with the reason in an extra column."""
         schema = self.schema.columns.append(pa.field(REASON, pa.string()))
         return pa.concat_tables([schema.empty_table(), *self.aside], promote_options="permissive")
 
 
 def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
-    """The order columns as numbers that sort as they do, nulls first."""
+    """The order columns as numbers that sort as they do, nulls and NaN first and equal to each other."""
     keys: list[Array] = []
     for name in schema.order_by:
         column = table.column(name)
@@ -148,18 +154,15 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
             places, valid = Ranks([column]).columns[0]
             keys += [valid.astype(np.int64), places]
             continue
-        converted = to_column(_unrounded(column))
-        values = converted.values
-        if values.dtype == np.float64:
-            values = np.where(np.isnan(values), -np.inf, values)
-        elif converted.valid is not None:
-            keys.append(converted.valid.astype(np.int64))
-            values = np.where(converted.valid, values, 0)
-        keys.append(values)
+        converted = to_column(unrounded(column))
+        known = valid_mask(converted)
+        if not known.all():
+            keys.append(known.astype(np.int64))
+        keys.append(np.where(known, converted.values, 0))
     return keys
 
 
-def _unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Times and lengths of time as the numbers they are held as, which sort as they do."""
     type_ = plain_type(column.type)
     if not (pa.types.is_timestamp(type_) or pa.types.is_duration(type_)):
@@ -174,8 +177,10 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
         column = parse_times(column)
     elif kind is Kind.TIME:
         column = to_microseconds(column)
+    elif kind is Kind.INTEGER and schema.time_unit == NANOSECONDS:
+        column = to_microseconds(column.cast(pa.int64()).cast(pa.timestamp("ns")))
     elif kind is Kind.INTEGER:
-        factor = UNITS_IN_MICROSECONDS[schema.time_unit]
+        factor = int(UNITS_IN_MICROSECONDS[schema.time_unit])
         column = column.cast(pa.int64())
         if factor > 1:
             bound = 2**62 // factor

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.errors import BindError, Diagnostic, InputError, OptionError
-from eventcube.language.printer import column_name
-from eventcube.language.syntax import Component, Not, Pattern, Query, Variable
+from eventcube.errors import InputError, OptionError
+from eventcube.language.check import check_result_columns as check_result_columns
+from eventcube.language.check import positive as positive
+from eventcube.language.syntax import Query, Variable
 from eventcube.schema import EventSchema
 
 # The field of an event in a shared result that says what it is bound to.
 VARIABLE = "variable"
-
-
-def check_result_columns(query: Query) -> None:
-    """Refuse a query with a column of its own called `start` or `end`, which every result has."""
-    if query.agg:
-        return
-    places = [(column_name(i), i.span) for i in query.returns] or [(c.name, c.span) for c in positive(query.pattern)]
-    problems = [
-        Diagnostic("EC217", f"the result already has a column {name!r}", span, "give it another name")
-        for name, span in places
-        if name in ("start", "end")
-    ]
-    if problems:
-        raise BindError(problems, query.text, query.source)
-
-
-def positive(pattern: Pattern) -> Iterator[Component]:
-    """The components that a match binds, in the order of the text."""
-    if isinstance(pattern, Component):
-        yield pattern
-        return
-    for part in pattern.parts:
-        if not isinstance(part, Not):
-            yield from positive(part)
 
 
 def check_together(queries: Mapping[str, Query]) -> None:
@@ -48,7 +25,7 @@ def check_together(queries: Mapping[str, Query]) -> None:
             raise OptionError(
                 f"query {name!r} computes values, which do not fit a result shared with other queries",
                 code="EC408",
-                hint="run it alone, or let it return events",
+                hint="ec.match_all gives each query a result of its own; or let this one return events",
             )
 
 

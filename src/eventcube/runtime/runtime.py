@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,29 +10,38 @@ import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters
-from eventcube.engine.engine import Engine, Released
-from eventcube.engine.views.strategy import check_ways
-from eventcube.errors import EventCubeWarning, OptionError
-from eventcube.language.parse import parse
+from eventcube.engine.counts import RowFindings
+from eventcube.engine.engine import Engine
+from eventcube.engine.time_text import has_zones
+from eventcube.engine.views.strategy import check_strategies
+from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import AUTO, Options, Ways, is_whole, options, wrong
-from eventcube.plan.bind import bind
-from eventcube.plan.build import build
-from eventcube.plan.result import result_schema
+from eventcube.options import AUTO, Options, StrategyChoice, is_whole, options, wrong
+from eventcube.plan.advice import once_each, warn_of_conditions
+from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.planned import plan_query
+from eventcube.plan.suspicions import missing_window
+from eventcube.plan.zones import column_zone, instant, read_zone
+from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
 from eventcube.runtime.frames import to_arrow
-from eventcube.runtime.ingest import Ingest, check_columns
-from eventcube.runtime.many import check_result_columns, check_together, long_form, long_schema
-from eventcube.runtime.snapshot import load, save
-from eventcube.schema import plain_layout
+from eventcube.runtime.many import check_together, long_form, long_schema
+from eventcube.runtime.queries import Queries, check_limit, hierarchy, named
+from eventcube.runtime.restore import load
+from eventcube.runtime.shown import runtime_html, runtime_text
+from eventcube.runtime.snapshot import save
+from eventcube.runtime.workload import Result, Workload
+from eventcube.schema import EventSchema, check_names, plain_layout
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # No usable time is further away, in microseconds.
 _FURTHEST = 2**62
 # So many events kept for ever are worth a warning.
 _MANY = 100_000
-
-Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
+# In a window of events, if they are of so many partitions.
+_MANY_PARTITIONS = 10_000
+# The settings that a saved state must agree on, beside the limit.
+_SAVED_SETTINGS = ("time", "type", "partition_by", "order_by", "lateness", "time_unit")
 
 
 class Runtime:
@@ -42,7 +49,10 @@ class Runtime:
 
     `push` takes a batch and gives the matches that became final, as an iterator of record batches that has to be
     read to its end before the next call. `advance` says that no event before a time will come any more; `finish`
-    that none will come at all.
+    that none will come at all. Several queries share one result (see `ec.match`); with `separate=True` each has its
+    own, with columns of its own, and the iterators give pairs of a query's name and a batch.
+
+    What is probably a slip is warned of, once, unless `advise` is False.
 
     >>> import pyarrow as pa
     >>> runtime = Runtime("PATTERN SEQ(A a, B b) WITHIN 10 us RETURN a.ts AS a", type="type")
@@ -63,8 +73,10 @@ class Runtime:
         order_by: str | Sequence[str] | None = None,
         lateness: int | str | timedelta = 0,
         time_unit: str = "us",
-        strategy: str | Mapping[str, str] | Ways = AUTO,
+        strategy: str | Mapping[str, str] | StrategyChoice = AUTO,
         limit: int | None = None,
+        separate: bool = False,
+        advise: bool = True,
     ) -> None:
         self.options: Options = options(
             time=time,
@@ -78,119 +90,190 @@ class Runtime:
         )
         self.queries = named(queries)
         check_limit(self.queries, limit)
-        check_ways(self.options.strategy, self.queries.values())
+        check_strategies(self.options.strategy, self.queries.values())
         self.single = not isinstance(queries, Mapping) and (isinstance(queries, str | Query))
+        self.separate = separate
         self.concepts = hierarchy(concepts)
-        self._ingest: Ingest | None = None
-        self._engines: dict[str, Engine] = {}
-        self._counters = Counters()
+        self.workload: Workload | None = None
+        self.bound_queries: dict[str, LogicalQuery] = {}
         self._running: _Batches | None = None
         self._finished = False
-        self.warned = False
+        self._warned_of_zones = False
+        self._grown = False
+        self._adviser: Adviser | None = None
+        self.advises = advise
+        # Whether all events are at hand: that many are kept is then no news, and slips are told at the end.
+        self.at_hand = False
         if schema is not None:
             if not isinstance(schema, pa.Schema):
                 raise wrong("schema", schema, "an Arrow schema, as table.schema is")
             self.start(schema)
 
-    def start(self, columns: pa.Schema) -> Ingest:
+    def start(self, columns: pa.Schema) -> Workload:
         """Bind the queries to events with these columns; `push` does so with the first batch."""
+        workload, queries = self.planned(columns, Counters())
+        self.take_over(workload, queries)
+        return workload
+
+    def planned(self, columns: pa.Schema, counters: Counters) -> tuple[Workload, dict[str, LogicalQuery]]:
+        """The queries ready to run over events with these columns, and as they are bound; nothing here changes."""
         schema = self.options.schema(plain_layout(columns))
-        if not self.single:
+        if not (self.single or self.separate):
             check_together(self.queries)
-        for name, query in self.queries.items():
-            plan = build(bind(query, schema, self.concepts), self.options.strategy)
-            self._engines[name] = Engine(plan, self.options.limit)
-        types = {t for e in self._engines.values() for s in e.logical.slots for t in s.types or ()}
-        self._ingest = Ingest(schema, types, self.options.lateness, self._counters)
-        return self._ingest
+        plans = {n: plan_query(q, schema, self.concepts, self.options) for n, q in self.queries.items()}
+        for plan in plans.values():
+            check_names(plan.physical.sink.schema.names, "the result has")
+        physical = {name: plan.physical for name, plan in plans.items()}
+        workload = Workload(physical, schema, self.options.lateness, counters)
+        return workload, {name: plan.logical for name, plan in plans.items()}
+
+    def take_over(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
+        """Go on with these, and tell what is probably a slip in the queries, if that was not told before."""
+        self.workload, self.bound_queries = workload, queries
+        if workload is None or not self.advises:
+            return
+        for name, logical in queries.items() if self._adviser is None else ():
+            for problem in missing_window(logical.query, "the query" if self.single else f"query {name}"):
+                warn(problem)
+            warn_of_conditions(logical)
+        self._adviser = Adviser(list(self.queries.values()), self.concepts, workload.ingest.seen)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the results; known once those of the events are."""
-        if self._ingest is None:
+        """The columns of the results, which several queries share; known once those of the events are."""
+        if self.workload is not None and not self.single:
+            return long_schema(self.workload.schema)
+        return next(iter(self.schemas.values()))
+
+    @property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each query's own results; known once those of the events are."""
+        if self.workload is None:
             raise OptionError("the columns of the events are not known yet", code="EC405", hint="push, or give schema=")
-        if self.single:
-            return result_schema(next(iter(self._engines.values())).logical)
-        return long_schema(self._ingest.schema)
+        return self.workload.schemas
 
     @property
     def counters(self) -> dict[str, int]:
         """What has been done so far, counted; see `Counters`."""
-        total = Counters()
-        total.add(self._counters)
-        for engine in self._engines.values():
-            total.add(engine.counters)
-        return total.as_dict()
+        return Counters().as_dict() if self.workload is None else self.workload.counters
 
     def report(self) -> str:
         """What was counted, and for each nested part what the cost model expected, in words."""
-        lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in self.counters.items() if value)]
-        for name, engine in self._engines.items():
+        counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
+        lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
+        for name, engine in self.workload.engines.items() if self.workload is not None else ():
             parts = [f"  {line}" for line in (*engine.flattening.report(), *engine.parts.report())]
             lines += [f"nested parts{'' if self.single else f' of {name}'}", *parts] if parts else []
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        counted = self.counters
+        return f"<Runtime: {', '.join(self.queries)}; {counted['events']:,} events, {counted['matches']:,} matches>"
+
+    def __str__(self) -> str:
+        """The queries, the settings, what was counted and what is kept, as text."""
+        return runtime_text(self)
+
+    def _repr_html_(self) -> str:
+        return runtime_html(self)
+
+    @property
+    def missing_types(self) -> frozenset[str]:
+        """The types in the queries that no event has had so far."""
+        seen = self.workload.ingest.seen.types if self.workload is not None else set()
+        slots = [slot for query in self.bound_queries.values() for slot in query.slots]
+        return frozenset(s.type for s in slots if s.type is not None and s.types is not None and not s.types & seen)
+
+    @property
+    def row_findings(self) -> RowFindings:
+        """What the rows that came so far show: types that none had, why some were skipped, what is probably a slip."""
+        if self.workload is None:
+            return RowFindings(self.missing_types)
+        seen = self.workload.ingest.seen
+        problems = (skipped_rows(seen), unlikely_times(seen))
+        return RowFindings(self.missing_types, dict(seen.reasons), tuple(p for p in problems if p is not None))
+
     @property
     def kept(self) -> int:
         """How many events are kept for matches to come, at most, by a query."""
-        return max((len(e.rows) for e in self._engines.values() if e.rows is not None), default=0)
+        return max(self.kept_events.values(), default=0)
+
+    @property
+    def kept_events(self) -> dict[str, int]:
+        """How many events each query keeps for matches to come."""
+        return {} if self.workload is None else self.workload.kept
+
+    @property
+    def held(self) -> int:
+        """How many events are held back, as others may still come before them."""
+        return 0 if self.workload is None else sum(map(len, self.workload.ingest.held_ts))
+
+    @property
+    def finished(self) -> bool:
+        """Whether no more events will come."""
+        return self._finished
 
     @property
     def set_aside(self) -> pa.Table:
-        """The rows that could not be used, each with the reason."""
-        if self._ingest is None:
-            return pa.table({})
-        return self._ingest.aside_table()
+        """The skipped rows, each with the reason."""
+        return pa.table({}) if self.workload is None else self.workload.ingest.aside_table()
 
     def take_set_aside(self) -> pa.Table:
-        """The rows that could not be used since this was last asked; they are not kept any longer."""
+        """The rows skipped since the last call; the runtime keeps them no longer."""
         taken = self.set_aside
-        if self._ingest is not None:
-            self._ingest.aside = []
+        if self.workload is not None:
+            self.workload.ingest.aside = []
         return taken
 
-    def push(self, events: Any) -> Iterator[pa.RecordBatch]:
+    def push(self, events: Any) -> Iterator[Any]:
         """Take events in (Arrow, pandas or polars); gives the matches that are final now."""
         self._ready()
         table = to_arrow(events)
-        ingest = self._ingest or self.start(table.schema)
-        ingest.take(check_columns(table, ingest.schema.columns))
-        return self._run(ingest.latest - ingest.lateness)
+        workload = self.workload or self.start(table.schema)
+        self._warn_of_zones(table, workload.schema)
+        return self._shown(workload.push(table), workload)
 
-    def advance(self, watermark: int | datetime) -> Iterator[pa.RecordBatch]:
+    def advance(self, watermark: int | datetime) -> Iterator[Any]:
         """Say that every event before the watermark has come; gives the matches final by then.
 
-        The watermark is a datetime, or microseconds since 1970 in UTC whatever `time_unit` is.
+        The watermark is a datetime, or microseconds since 1970 in UTC whatever `time_unit` is. A datetime without a
+        zone is in that of the time column.
         """
         self._ready()
-        moment = _moment(watermark)
-        if self._ingest is None:
+        moment = _moment(watermark, None if self.workload is None else self.workload.schema)
+        if self.workload is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
-        return self._run(moment)
+        return self._shown(self.workload.advance(moment), self.workload)
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
+    def finish(self) -> Iterator[Any]:
         """Say that no more events will come; gives all the matches that are left."""
         self._ready()
         self._finished = True
-        if self._ingest is None:
-            return iter(())
-        return self._run(None)
+        return iter(()) if self.workload is None else self._shown(self.workload.finish(), self.workload)
 
     def snapshot(self) -> bytes:
         """All that is needed to go on from here elsewhere; see `restore`."""
         self._ready()
-        return save(self.fingerprint, self._ingest, self._engines, self._counters, finished=self._finished)
+        return save(self.fingerprint, self.workload, finished=self._finished)
 
     def restore(self, state: bytes) -> None:
-        """Go on from a snapshot of a runtime with the same queries and settings, as if this were that one."""
+        """Go on from a snapshot of a runtime with the same queries and settings, as if this were that one.
+
+        A snapshot that does not fit is refused, and changes nothing.
+        """
         load(state, self)
+        if self.workload is not None:
+            self.workload.ingest.seen.resumed = True
 
     @property
     def fingerprint(self) -> str:
         """What a snapshot must agree on with the runtime it is restored into."""
         texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
         parents = sorted(self.concepts.parents.items()) if self.concepts is not None else []
-        return repr((texts, replace(self.options, strategy=Ways()), parents))
+        settings = ", ".join(f"{name}={getattr(self.options, name)!r}" for name in _SAVED_SETTINGS)
+        # Any strategy can go on where another stopped: this is how states of version 1 say so.
+        options = f"Options({settings}, strategy=Ways(default='auto', parts={{}}), limit={self.options.limit!r})"
+        return f"({texts!r}, {options}, {parents!r})"
 
     def _ready(self) -> None:
         if self._finished:
@@ -202,42 +285,60 @@ class Runtime:
                 hint="for batch in runtime.push(events): …",
             )
 
-    def _run(self, watermark: int | None) -> Iterator[pa.RecordBatch]:
-        assert self._ingest is not None
-        released = self._ingest.release(watermark)
-        known = None if watermark is None else self._ingest.watermark
-        self._running = _Batches(self._evaluate(released, known))
+    def _shown(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
+        self._running = _Batches(self._told(results, workload))
         return self._running
 
-    def _evaluate(self, released: Released, watermark: int | None) -> Iterator[pa.RecordBatch]:
-        for name, engine in self._engines.items():
-            for batch in engine.feed(released, watermark):
-                if batch.num_rows:
-                    yield batch if self.single else long_form(name, batch, self.schema)
-            if watermark is not None:
+    def _told(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
+        """The results as they are shown, and after them what they show to be a slip."""
+        for name, batch in results:
+            yield self._shaped(name, batch)
+        if not self._finished:
+            for name, engine in workload.engines.items():
                 self._warn_of_growth(name, engine)
+        if self._adviser is not None and (self._finished or not self.at_hand):
+            self._adviser.warn(finished=self._finished)
+
+    def _warn_of_zones(self, events: pa.Table, schema: EventSchema) -> None:
+        """Warn, once, of what is read in UTC where the time is text with zones."""
+        due = {n: q.warnings_if_zoned for n, q in self.bound_queries.items() if q.warnings_if_zoned}
+        if due and self.advises and not self._warned_of_zones and has_zones(events.column(schema.time)):
+            self._warned_of_zones = True
+            for name, problems in due.items():
+                for problem in once_each(problems):
+                    warn(problem, self.queries[name].text, self.queries[name].source)
+
+    def _shaped(self, name: str, batch: pa.RecordBatch) -> Any:
+        if self.separate:
+            return name, batch
+        return batch if self.single else long_form(name, batch, self.schema)
 
     def _warn_of_growth(self, name: str, engine: Engine) -> None:
-        """Warn, once, of a query without WITHIN that has come to keep many events."""
-        if self.warned or engine.width is not None or engine.rows is None or len(engine.rows) < _MANY:
+        """Warn, once, of a query that has come to keep many events which nothing that comes lets it forget."""
+        if self.at_hand or self._grown or engine.kept < _MANY:
             return
-        self.warned = True
-        warnings.warn(
-            f"query {name} has no WITHIN, so all its events are kept for ever: {len(engine.rows):,} so far\n"
-            "hint: add, say, WITHIN 10 minutes",
-            EventCubeWarning,
-            stacklevel=4,
-        )
+        if engine.width is None and self.advises:
+            # Told at the start.
+            return
+        if engine.width is None:
+            why, hint = "has no WITHIN, so all its events are kept for ever", "add, say, WITHIN 10 minutes"
+        elif engine.partitions >= _MANY_PARTITIONS:
+            why = "has a window of events, which never closes for a key without new events, so its events are kept"
+            hint = "use a window of time, say, WITHIN 10 minutes"
+        else:
+            return
+        self._grown = True
+        warn(Diagnostic("EC500", f"query {name} {why}: {engine.kept:,} so far", hint=hint))
 
 
-class _Batches(Iterator[pa.RecordBatch]):
+class _Batches(Iterator[Any]):
     """Batches as they are made; whether there are more can be asked without losing one."""
 
-    def __init__(self, source: Iterator[pa.RecordBatch]) -> None:
+    def __init__(self, source: Iterator[Any]) -> None:
         self._source = source
-        self._next: pa.RecordBatch | None = None
+        self._next: Any = None
 
-    def __next__(self) -> pa.RecordBatch:
+    def __next__(self) -> Any:
         batch, self._next = self._next, None
         return next(self._source) if batch is None else batch
 
@@ -247,67 +348,22 @@ class _Batches(Iterator[pa.RecordBatch]):
         return self._next is not None
 
 
-def named(queries: Queries) -> dict[str, Query]:
-    """Queries by name; those without one are called q1, q2, …"""
-    given: Any = queries
-    if isinstance(given, str | Query):
-        return {"q1": _query(given)}
-    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
-        raise wrong("queries", given, _QUERIES)
-    pairs = given.items() if isinstance(given, Mapping) else ((f"q{i}", q) for i, q in enumerate(given, 1))
-    read: dict[str, Query] = {}
-    for name, query in pairs:
-        if not isinstance(name, str):
-            raise wrong("the name of a query", name, "a text")
-        read[name] = _query(query, name)
-    if not read:
-        raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
-    return read
-
-
-_QUERIES = "a query as text, or a list or dict of queries"
-
-
-def _query(query: Any, source: str = "query") -> Query:
-    if not isinstance(query, str | Query):
-        raise wrong("a query", query, "its text")
-    if isinstance(query, str):
-        if any("\ud800" <= c <= "\udfff" for c in query):
-            raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")
-        query = parse(query, source)
-    assert isinstance(query, Query)
-    check_result_columns(query)
-    return query
-
-
-def hierarchy(concepts: Any) -> Concepts | None:
-    """The hierarchy of types, however it is given."""
-    if isinstance(concepts, Mapping):
-        return Concepts(concepts)
-    if concepts is not None and not isinstance(concepts, Concepts):
-        raise wrong(
-            "concepts", concepts, "a mapping of each concept to the types below it, or Concepts.from_yaml(path)"
-        )
-    return concepts
-
-
-def check_limit(queries: Mapping[str, Query], limit: int | None) -> None:
-    """Refuse a limit on queries that count their matches."""
-    for name, query in queries.items():
-        if limit is not None and query.agg:
-            raise OptionError(
-                f"limit picks matches, but AGG of query {name!r} counts all of them",
-                code="EC416",
-                hint="leave limit out, or take the first rows of the result",
-            )
-
-
-def _moment(watermark: Any) -> int:
-    """A watermark in microseconds; a datetime without a zone is in UTC."""
+def _moment(watermark: Any, schema: EventSchema | None) -> int:
+    """A watermark in microseconds; a datetime without a zone is in that of the time column, if it has one."""
     # Not a time, as pandas has it, does not equal itself.
     if isinstance(watermark, datetime) and watermark == watermark:
-        aware = watermark if watermark.tzinfo is not None else watermark.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(microseconds=1)
+        if watermark.tzinfo is not None:
+            return (watermark - _EPOCH) // timedelta(microseconds=1)
+        shown = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
+        zone = None if schema is None else column_zone(schema.time, schema)
+        if zone is None:
+            return shown
+        known = read_zone(zone)
+        if known is None:
+            raise wrong(
+                "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
+            )
+        return instant(shown, known)
     if not is_whole(watermark):
         raise wrong("a watermark", watermark, "microseconds since 1970, or a datetime")
     return max(-_FURTHEST, min(_FURTHEST, int(watermark)))

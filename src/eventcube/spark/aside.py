@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from eventcube.options import options
-from eventcube.runtime.ingest import BAD_TIME, NO_TIME, NO_TYPE, REASON, read_times
-from eventcube.schema import EventSchema
+from eventcube.runtime.ingest import read_times
+from eventcube.schema import BAD_TIME, NO_TIME, NO_TYPE, REASON, EventSchema
 from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches, microseconds
+from eventcube.spark.workers import check_workers
 
 
 def set_aside_rows(events: DataFrame, *, time: str = "ts", type: str | None = None, time_unit: str = "us") -> DataFrame:
@@ -29,6 +30,7 @@ def set_aside_rows(events: DataFrame, *, time: str = "ts", type: str | None = No
 
 def _read_by_engine(events: DataFrame, schema: EventSchema) -> DataFrame:
     """Only the engine can say which text is a time."""
+    check_workers(events.sparkSession)
     check_readable(schema.columns, events.columns)
     result = schema.columns.append(pa.field(REASON, pa.string()))
 

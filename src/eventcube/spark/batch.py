@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.concepts.concepts import Concepts
-from eventcube.engine.counters import Counts
-from eventcube.engine.views.strategy import check_ways
+from eventcube.engine.counts import Counts
+from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
 from eventcube.options import Options, options
-from eventcube.plan.bind import bind
-from eventcube.plan.build import build
+from eventcube.plan.advice import warn_of_conditions
+from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.parts import own_strategies
+from eventcube.plan.physical import MatchSink, PhysicalQuery
+from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.runtime.many import check_together, long_schema
-from eventcube.runtime.runtime import Queries, named
-from eventcube.schema import HALO, INTERNAL, Kind, kind_of
+from eventcube.runtime.queries import Queries, named
+from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
 from eventcube.spark.columns import Batches, arrow_schema, check_apart, check_readable, column, map_batches
-from eventcube.spark.counted import Count, counted
-from eventcube.spark.earliest import ORDER
+from eventcube.spark.counted import Count, counted, observed
+from eventcube.spark.earliest import ORDER, OrderKeys, tie_breakers, with_order
 from eventcube.spark.groups import Merge, partial_schema
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
 from eventcube.spark.partition import Share, Work
@@ -35,12 +38,16 @@ from eventcube.spark.passes import Keyed, Pass, Sliced, passes
 from eventcube.spark.pushdown import coded_types, usable
 from eventcube.spark.settings import budget, partitions
 from eventcube.spark.slices import SLICE, Slices, slice_width
+from eventcube.spark.source import warn_of_source, warn_of_types
+from eventcube.spark.tables import one_table
+from eventcube.spark.wide import flat_frame
+from eventcube.spark.workers import check_workers
 
 _PLACE = INTERNAL + "place"
 
 
 def match_dataframe(
-    events: DataFrame,
+    events: DataFrame | SparkSession,
     queries: Queries,
     *,
     time: str = "ts",
@@ -51,11 +58,13 @@ def match_dataframe(
     time_unit: str = "us",
     strategy: str | Mapping[str, str] = "auto",
     limit: int | None = None,
+    flat: bool = False,
     counters: Counts | None = None,
 ) -> DataFrame:
-    """The matches as a DataFrame that is computed when it is used; what is wrong with the queries is said at once."""
-    if events.isStreaming:
-        raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
+    """The matches as a DataFrame that is computed when it is used; what is wrong with the queries is said at once.
+
+    A session in place of events stands for the table that FROM names.
+    """
     chosen = options(
         time=time,
         type=type,
@@ -66,11 +75,54 @@ def match_dataframe(
         limit=limit,
     )
     asked = named(queries)
-    check_ways(chosen.strategy, asked.values())
-    hierarchy = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
-    batch = _Batch(events, asked, isinstance(queries, str | Query), chosen, hierarchy)
-    batch.counted = None if counters is None else counted(events, counters)
-    return batch.frame()
+    check_strategies(chosen.strategy, asked.values())
+    single = isinstance(queries, str | Query)
+    call = _Call(chosen, Concepts(concepts) if isinstance(concepts, Mapping) else concepts, flat, counters)
+    return call.frame(one_table(events, asked), asked, single)
+
+
+def match_dataframes(
+    events: DataFrame | SparkSession,
+    queries: Mapping[str, Query],
+    *,
+    concepts: Concepts | None = None,
+    flat: bool = False,
+    counters: Counts | None = None,
+    **settings: Any,
+) -> dict[str, DataFrame]:
+    """For each query a DataFrame of its own, computed when it is used; see `match_dataframe`."""
+    chosen = options(**settings)
+    check_strategies(chosen.strategy, queries.values())
+    call = _Call(chosen, concepts, flat, counters)
+    tables = {name: one_table(events, {name: query}) for name, query in queries.items()}
+    return {name: call.frame(tables[name], {name: query}, True) for name, query in queries.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The settings of one call, and the frames of its queries."""
+
+    options: Options
+    concepts: Concepts | None
+    flat: bool
+    counters: Counts | None
+
+    def frame(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> DataFrame:
+        if events.isStreaming:
+            raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
+        batch = _Batch(events, queries, single, self.options, self.concepts)
+        for plan in batch.plans.values():
+            warn_of_conditions(plan.logical)
+            warn_of_source(plan.logical.query, events)
+            warn_of_types(plan.logical)
+        if self.counters is not None:
+            batch.count(self.counters)
+        found = batch.frame()
+        if self.flat:
+            (logical,) = (plan.logical for plan in batch.plans.values())
+            found = flat_frame(found, result_schema(logical), event_columns(logical.query))
+        check_workers(events.sparkSession)
+        return found
 
 
 def spread_dataframe(events: DataFrame, query: str, *, time: str = "ts", type: str | None = None) -> DataFrame:
@@ -92,24 +144,39 @@ class _Batch:
         self.counted: Count | None = None
         self.columns = arrow_schema(events)
         self.schema = chosen.schema(self.columns)
-        self.plans = {name: build(bind(q, self.schema, concepts), chosen.strategy) for name, q in queries.items()}
+        self.plans = {name: plan_query(q, self.schema, concepts, chosen) for name, q in queries.items()}
+        for name in queries:
+            check_names(result_schema(self.plans[name].logical).names, "the result has")
         if not single:
             check_together(queries)
         needed = self._needed(list(self.plans.values()))
         check_apart(events, needed)
         check_readable(self.columns, needed)
 
+    def count(self, counters: Counts) -> None:
+        """Count what is done, and unless that is not wanted, what rows there are."""
+        self.counted = counted(self.events, counters)
+        if counters.counts_rows:
+            queries = [plan.logical for plan in self.plans.values()]
+            self.events = observed(self.events, counters, self.schema, queries)
+
     def frame(self) -> DataFrame:
         """The result of all queries."""
-        limited = {n: p for n, p in self.plans.items() if self._limit(p) is not None and not p.logical.query.agg}
+        limited = {n: p for n, p in self.plans.items() if self._is_limited(p)}
         free = {n: p for n, p in self.plans.items() if n not in limited}
         found = [self._matches(each) for each in (passes(free) if free else [])]
         found += [self._earliest(each) for each in (passes(limited) if limited else [])]
         return reduce(DataFrame.union, found)
 
-    def _limit(self, plan: PhysicalQuery) -> int | None:
-        limits = [n for n in (plan.logical.query.limit, self.options.limit) if n is not None]
-        return min(limits, default=None)
+    def _is_limited(self, plan: Planned) -> bool:
+        return isinstance(plan.physical.sink, MatchSink) and plan.physical.sink.limit is not None
+
+    def _limit(self, plan: Planned) -> int:
+        """How many matches a query with a limit gives."""
+        sink = plan.physical.sink
+        assert isinstance(sink, MatchSink)
+        assert sink.limit is not None
+        return sink.limit
 
     # What a pass gives.
 
@@ -117,28 +184,30 @@ class _Batch:
         logical = each.queries[0]
         if logical.query.agg:
             return self._groups(each, logical)
+        tasks = self._task_plans(each)
         shares = tuple(
-            Share({n: p.logical.query for n, p in each.plans.items() if p.forward is forward}, forward)
+            Share({n: p for n, p in tasks.items() if p.forward is forward}, forward)
             for forward in (False, True)
-            if any(p.forward is forward for p in each.plans.values())
+            if any(p.forward is forward for p in tasks.values())
         )
         return self._mapped(each, shares, self._result(logical))
 
     def _earliest(self, each: Pass) -> DataFrame:
-        shares = tuple(Share({n: p.logical.query}, p.forward, self._limit(p)) for n, p in each.plans.items())
+        shares = tuple(Share({n: with_order(p)}, p.forward, OrderKeys(p)) for n, p in self._task_plans(each).items())
+        limits = {n: self._limit(p) for n, p in each.plans.items()}
         result = self._result(each.queries[0])
         found = self._mapped(each, shares, result.append(pa.field(ORDER, pa.binary(), nullable=False)))
         if self.single:
-            kept = found.orderBy(ORDER).limit(shares[0].limit or 0)
+            kept = found.orderBy(ORDER).limit(min(limits.values()))
             return kept.drop(ORDER)
         place = F.row_number().over(Window.partitionBy("query").orderBy(ORDER))
-        most = F.create_map(*[F.lit(v) for s in shares for v in (next(iter(s.queries)), s.limit)])
+        most = F.create_map(*[F.lit(value) for pair in limits.items() for value in pair])
         ranked = found.withColumn(_PLACE, place).where(F.col(_PLACE) <= most[F.col("query")])
         return ranked.drop(ORDER, _PLACE)
 
     def _groups(self, each: Pass, logical: LogicalQuery) -> DataFrame:
-        schema = partial_schema(logical)
-        shares = tuple(Share({n: p.logical.query}, p.forward) for n, p in each.plans.items())
+        schema = partial_schema(logical.results)
+        shares = tuple(Share({n: p}, p.forward) for n, p in self._task_plans(each).items())
         partial = self._mapped(each, shares, schema)
         result = result_schema(logical)
         keys = [n for n in schema.names if n.startswith("k")]
@@ -146,7 +215,7 @@ class _Batch:
             partial = partial.repartition(partitions(self.events), *[_exact(n, schema) for n in keys])
         else:
             partial = partial.union(self._no_groups(schema)).repartition(1)
-        return map_batches(partial, Merge(logical, result), result)
+        return map_batches(partial, Merge(logical.results, result), result)
 
     def _no_groups(self, schema: pa.Schema) -> DataFrame:
         """A row to start from, so that nothing found is a result too."""
@@ -158,27 +227,47 @@ class _Batch:
         return self.events.sparkSession.range(1).select(*empty)
 
     def _counts(self, name: str) -> bool:
-        query = next(iter(self.plans.values())).logical.query
-        return query.agg[int(name[1:])].function == "COUNT"
+        results = next(iter(self.plans.values())).logical.results
+        return name.startswith("a") and results.agg[int(name[1:])].function == "COUNT"
 
     def _result(self, logical: LogicalQuery) -> pa.Schema:
         return result_schema(logical) if self.single else long_schema(self.schema)
 
     # How the events get there.
 
+    def _task_plans(self, each: Pass) -> dict[str, PhysicalQuery]:
+        """The plans over the columns that tasks see: only what is needed, with slices as partitions."""
+        schema = self._task_schema(each)
+        queries = {n: p.logical.query for n, p in each.plans.items()}
+        # Strategies for parts of other queries are none of these.
+        chosen = replace(self.options, strategy=own_strategies(self.options.strategy, queries.values()))
+        return {n: plan_query(q, schema, self.concepts, chosen).physical for n, q in queries.items()}
+
+    def _task_schema(self, each: Pass) -> EventSchema:
+        fields = list(arrow_schema(self._kept(each)))
+        if coded_types(each.queries, self.events.schema):
+            names = pa.dictionary(pa.int16(), pa.string())
+            fields = [f.with_type(names) if f.name == self.options.type else f for f in fields]
+        chosen = self.options
+        if isinstance(each.spread, Sliced):
+            fields += [pa.field(SLICE, pa.int64()), pa.field(HALO, pa.int8())]
+            chosen = replace(chosen, partition_by=(*chosen.partition_by, SLICE))
+        return chosen.schema(pa.schema(fields), internal=True)
+
     def _mapped(self, each: Pass, shares: tuple[Share, ...], result: pa.Schema) -> DataFrame:
-        own = self.options.partition_by
-        settings = {
-            "time": self.options.time,
-            "type": self.options.type,
-            "partition_by": (*own, SLICE) if isinstance(each.spread, Sliced) else own,
-            "order_by": self.options.order_by,
-            "concepts": self.concepts,
-            "time_unit": self.options.time_unit,
-            "strategy": self.options.strategy,
-        }
-        types = coded_types(each.queries, self.events.schema)
-        work = Work(shares, settings, self.single, result, budget(self.events), types, self.counted)
+        schema = self._task_schema(each)
+        plans = [(p, share.keys is not None) for share in shares for p in share.plans.values()]
+        ties = {name for p, ranked in plans if ranked or p.scan.by_count for name in tie_breakers(p)}
+        work = Work(
+            shares,
+            schema,
+            self.single,
+            result,
+            tuple(n for n in schema.columns.names if n in ties),
+            budget(self.events),
+            coded_types(each.queries, self.events.schema),
+            self.counted,
+        )
         return self._through(each, work, result)
 
     def spread(self, each: Pass) -> DataFrame:
@@ -197,7 +286,8 @@ class _Batch:
                 return map_batches(kept.repartition(count, *[_exact(n, self.columns) for n in key]), work, result)
             case Sliced(window, behind, ahead):
                 slices = Slices(self.schema, window, slice_width(window), behind, ahead)
-                packed = map_batches(kept, Pack(slices, count), PACKED).repartitionById(count, F.col(TASK))
+                packed = map_batches(kept, Pack(slices, count), PACKED)
+                packed = packed.repartitionById(count, F.col(TASK))
                 return map_batches(packed, lambda batches: work(unpacked(batches)), result)
             case _:
                 return map_batches(kept.repartition(1), work, result)
@@ -215,7 +305,7 @@ class _Batch:
         own = F.array_position(F.array(*[F.lit(t) for t in types]), column(self.options.type)).cast("smallint")
         return frame.select(*[own.alias(n) if n == self.options.type else column(n) for n in frame.columns])
 
-    def _needed(self, plans: Sequence[PhysicalQuery]) -> list[str]:
+    def _needed(self, plans: Sequence[Planned]) -> list[str]:
         """The columns that the queries need, in the order of the frame."""
         chosen = self.options
         needed = {chosen.time, *([chosen.type] if chosen.type else []), *chosen.partition_by, *chosen.order_by}

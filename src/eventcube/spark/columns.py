@@ -12,12 +12,17 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
 
+from eventcube.engine.time_text import MOMENT
 from eventcube.errors import InputError
-from eventcube.options import UNITS_IN_MICROSECONDS
+from eventcube.options import NANOSECONDS, UNITS_IN_MICROSECONDS
 
+ZONE_SETTING = "spark.sql.session.timeZone"
 # Times beyond this are not usable: adding a window to them could overflow.
 EXTREME = 2**62
 _DAY = 86_400_000_000
+# Text that the engine reads as a time. It takes the same for blanks as Python does.
+_BLANKS = r"[\s\x1c-\x1f\p{IsWhite_Space}]*"
+_TEXT = rf"\A{_BLANKS}{MOMENT}{_BLANKS}\z"
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "+00:00", "ZULU", "UNIVERSAL"}
 
 
@@ -33,7 +38,7 @@ def quoted(name: str) -> str:
 
 def session_zone(frame: DataFrame) -> str:
     """The session's time zone, which timestamps have on their way to Python."""
-    return frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    return frame.sparkSession.conf.get(ZONE_SETTING) or "UTC"
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
@@ -96,9 +101,13 @@ def microseconds(frame: DataFrame, time: str, unit: str) -> Column | None:
     type_ = frame.schema[time].dataType
     own = column(time)
     if isinstance(type_, IntegralType):
-        factor = UNITS_IN_MICROSECONDS[unit]
-        bound = EXTREME // factor
         whole = own.cast("bigint")
+        if unit == NANOSECONDS:
+            # Rounded down, also before 1970.
+            down = F.when(whole > F.lit(1000 - 2**63), whole - F.pmod(whole, F.lit(1000)))
+            return F.call_function("div", down, F.lit(1000))
+        factor = int(UNITS_IN_MICROSECONDS[unit])
+        bound = EXTREME // factor
         return F.when((whole > -bound) & (whole < bound), whole * F.lit(factor))
     if isinstance(type_, DateType):
         return F.unix_date(own).cast("bigint") * F.lit(_DAY)
@@ -107,6 +116,15 @@ def microseconds(frame: DataFrame, time: str, unit: str) -> Column | None:
     if isinstance(type_, TimestampNTZType):
         return _not_extreme(_wall_clock(frame, own))
     return None
+
+
+def unreadable(frame: DataFrame, time: str, unit: str) -> Column:
+    """Whether there is a time that cannot be read, for each row."""
+    own = column(time)
+    micros = microseconds(frame, time, unit)
+    if micros is not None:
+        return own.isNotNull() & micros.isNull()
+    return own.isNotNull() & ~own.cast("string").rlike(_TEXT)
 
 
 def _wall_clock(frame: DataFrame, own: Column) -> Column:

@@ -9,54 +9,65 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Context, Decimal
 
 import numpy as np
 import pyarrow as pa
 
 from eventcube.engine.columns import Column, to_column
-from eventcube.language.syntax import Attribute, Item, Query
-from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.result import returned
-from eventcube.runtime.ingest import read_times
-from eventcube.schema import INTERNAL, Kind, kind_of
+from eventcube.engine.expressions import valid_mask
+from eventcube.engine.ranks import as_decimal
+from eventcube.plan.bind_expressions import ExpressionBinder
+from eventcube.plan.logical import ValueColumn
+from eventcube.plan.physical import MatchSink, PhysicalQuery
+from eventcube.plan.result import computed
+from eventcube.runtime.ingest import read_times, unrounded
+from eventcube.schema import INTERNAL, Kind, is_long, kind_of
 
 ORDER = INTERNAL + "order"
+_WIDE = Context(prec=80)
 
 
-def tie_breakers(logical: LogicalQuery) -> tuple[str, ...]:
+def tie_breakers(plan: PhysicalQuery) -> tuple[str, ...]:
     """The columns whose values tell events of equal rank apart."""
-    schema = logical.schema
+    schema = plan.schema
     ranked = {schema.time, *schema.order_by}
     return tuple(
         n
         for n in schema.columns.names
-        if n in logical.columns
+        if n in plan.scan.columns
         and n not in ranked
         and not n.startswith(INTERNAL)
         and schema.kind(n) not in (Kind.OTHER, Kind.NULL)
     )
 
 
-def with_order(logical: LogicalQuery) -> Query:
-    """The query with, beside what it returns, all that its matches are sorted by."""
-    schema = logical.schema
-    attributes = (schema.time, *schema.order_by, *tie_breakers(logical))
+def with_order(plan: PhysicalQuery) -> PhysicalQuery:
+    """The plan with, beside what the query returns, all that its matches are sorted by."""
+    assert isinstance(plan.sink, MatchSink)
+    schema = plan.schema
+    names = (schema.time, *schema.order_by, *tie_breakers(plan))
+    binder = ExpressionBinder(schema, {}, lambda _: None)
     hidden = tuple(
-        Item(Attribute(slot.name, name), f"{ORDER}_{i}_{j}")
-        for i, slot in enumerate(logical.positive)
-        for j, name in enumerate(attributes)
+        ValueColumn(f"{ORDER}_{i}_{j}", computed(binder.column(slot, name), schema))
+        for i, slot in enumerate(plan.positive)
+        for j, name in enumerate(names)
     )
-    return replace(logical.query, returns=(*returned(logical), *hidden))
+    fields = [pa.field(column.name, column.value.type) for column in hidden]
+    sink = replace(plan.sink, columns=(*plan.sink.columns, *hidden), schema=pa.schema([*plan.sink.schema, *fields]))
+    needed = {*plan.scan.columns, *names}
+    scan = replace(plan.scan, columns=tuple(n for n in schema.columns.names if n in needed))
+    return replace(plan, sink=sink, scan=scan)
 
 
 class OrderKeys:
     """Turns the hidden columns of a batch of matches into one column of bytes that sort as the matches do."""
 
-    def __init__(self, logical: LogicalQuery) -> None:
-        self.schema = logical.schema
-        self.slots = len(logical.positive)
-        self.ranked = 1 + len(logical.schema.order_by)
-        self.attributes = self.ranked + len(tie_breakers(logical))
+    def __init__(self, plan: PhysicalQuery) -> None:
+        self.schema = plan.schema
+        self.slots = len(plan.positive)
+        self.ranked = 1 + len(plan.schema.order_by)
+        self.attributes = self.ranked + len(tie_breakers(plan))
 
     def strip(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
         """The batch without the hidden columns, and the keys."""
@@ -94,18 +105,26 @@ def _encoded(array: pa.Array) -> list[bytes]:
         return [
             b"\0" if t is None else b"\1" + t.encode().replace(b"\0", b"\0\xff") + b"\0\0" for t in array.to_pylist()
         ]
-    column = to_column(pa.chunked_array([array]))
-    raw = list(_pieces(column))
-    if column.valid is None:
-        return [b"\1" + r for r in raw]
-    return [b"\1" + r if v else b"\0" for r, v in zip(raw, column.valid.tolist(), strict=True)]
+    chunked = pa.chunked_array([array])
+    if is_long(array.type):
+        return [b"\0" if n is None else b"\1" + _digits(n) for n in as_decimal(chunked).to_pylist()]
+    column = to_column(unrounded(chunked))
+    known = valid_mask(column).tolist()
+    return [b"\1" + r if v else b"\0" for r, v in zip(_pieces(column), known, strict=True)]
+
+
+def _digits(number: Decimal) -> bytes:
+    """A decimal without its decimal point in 33 bytes; all of a column have as many places after it."""
+    _, _, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    return (int(number.scaleb(-exponent, _WIDE)) + 2**256).to_bytes(33)
 
 
 def _pieces(column: Column) -> Iterator[bytes]:
     values = column.values
     if values.dtype == np.float64:
-        # NaN is null and sorts as the least; -0.0 is 0.0.
-        values = np.where(np.isnan(values), -np.inf, values) + 0.0
+        # -0.0 is 0.0.
+        values = values + 0.0
         bits = values.view(np.int64)
         ordered = np.where(bits < 0, ~bits, bits ^ np.int64(-(2**63))).view(np.uint64)
     else:

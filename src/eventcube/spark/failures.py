@@ -21,10 +21,14 @@ def plain_failures(log: str | None = None) -> Iterator[None]:
     """Turn Spark's exceptions into an InputError; `log` says where Spark's own messages can be read."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        if _interrupted(error):
-            raise KeyboardInterrupt from None
-        raise failure_to_error(error, log) from None
+    except Exception as error:
+        # Whatever comes of a line to the JVM that is cut off in the middle of a word.
+        interrupted = _interruption(error)
+        if interrupted is not None:
+            raise interrupted from None
+        if isinstance(error, PySparkException | Py4JError):
+            raise failure_to_error(error, log) from None
+        raise
 
 
 def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeError:
@@ -55,13 +59,11 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
             return InputError(f"Spark could not do it: {_first_sentence(said)}", code="EC329", hint=hint)
 
 
-def _interrupted(failure: BaseException | None) -> bool:
-    """Whether it failed only because Ctrl-C cut the line to the JVM before."""
-    while failure is not None:
-        if isinstance(failure, KeyboardInterrupt):
-            return True
+def _interruption(failure: BaseException | None) -> BaseException | None:
+    """The Ctrl-C, or other signal, that cut the line to the JVM before, if it failed only because of that."""
+    while failure is not None and not isinstance(failure, KeyboardInterrupt | SystemExit):
         failure = failure.__context__
-    return False
+    return failure
 
 
 def _first_sentence(text: str) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType
 
-from eventcube.spark.columns import arrow_schema, quoted
+from eventcube.errors import InputError
+from eventcube.plan.event_columns import plain_columns, struct_columns
+from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
+from eventcube.spark.wide import selected
 
 CORRUPT = "_corrupt_record"
 _WRITE = {
@@ -29,12 +35,13 @@ def read_files(
     paths: Sequence[str],
     format_: str,
     columns: pa.Schema | None = None,
-    nanoseconds: Iterable[str] = (),
+    nanoseconds: Mapping[str, bool] | None = None,
 ) -> DataFrame:
     """Events from Parquet, CSV with a header, or JSON lines; types of text are found in all rows unless given.
 
     Spark reads no times in nanoseconds, which pandas writes: the columns named are read as numbers and turned into
-    times. A line that is not JSON becomes a row of nulls, with the line itself in `_corrupt_record`.
+    times, which have a zone or not. A line that is not JSON becomes a row of nulls, with the line itself in
+    `_corrupt_record`.
     """
     match format_:
         case "csv" if columns is not None:
@@ -46,18 +53,51 @@ def read_files(
             with _zoneless_times(session):
                 return session.read.option("inferTimestamp", "true").json(list(paths))
         case _:
-            return _read_parquet(session, paths, nanoseconds)
+            return _read_parquet(session, paths, nanoseconds or {})
 
 
-def _read_parquet(session: SparkSession, paths: Sequence[str], nanoseconds: Iterable[str]) -> DataFrame:
-    in_nanoseconds = tuple(nanoseconds)
-    if in_nanoseconds:
+def _read_parquet(session: SparkSession, paths: Sequence[str], nanoseconds: Mapping[str, bool]) -> DataFrame:
+    if nanoseconds:
         session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     events = session.read.parquet(*paths)
-    for name in in_nanoseconds:
-        micros = f.expr(f"timestamp_micros({quoted(name)} div 1000)")
-        events = events.withColumn(name, micros)
+    for name, zoned in nanoseconds.items():
+        own = quoted(name)
+        micros = f"({own} - pmod({own}, 1000)) div 1000"
+        # Without a zone it is what clocks show, whatever the session's is.
+        plain = f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ '1970-01-01 00:00:00')"
+        events = events.withColumn(name, f.expr(f"timestamp_micros({micros})" if zoned else plain))
     return events
+
+
+def use_zone(session: SparkSession, zone: str) -> None:
+    """Read times written without a zone, and show times, in this zone."""
+    try:
+        session.conf.set(ZONE_SETTING, zone)
+    except PySparkException:
+        raise InputError(
+            f"the times are in the zone {zone!r}, which Spark does not know",
+            code="EC309",
+            hint=f"--conf {ZONE_SETTING}=UTC has them in UTC",
+        ) from None
+
+
+def stored_schema(events: DataFrame) -> pa.Schema | None:
+    """The Arrow schema that the first of the Parquet files keeps beside its data; None if it keeps none."""
+    session = events.sparkSession
+    jvm = session.sparkContext._jvm
+    file = next(iter(events.inputFiles()), None)
+    if jvm is None or file is None:
+        return None
+    configuration = session._jsparkSession.sessionState().newHadoopConf()
+    path = jvm.org.apache.hadoop.fs.Path(file)
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(
+        jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, configuration)
+    )
+    try:
+        kept = reader.getFooter().getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
+    finally:
+        reader.close()
+    return None if kept is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(kept)))
 
 
 @contextmanager
@@ -80,17 +120,28 @@ def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Ta
     return rows, int(seen.get["rows"])
 
 
-def collect_batches(frame: DataFrame) -> Generator[pa.RecordBatch]:
-    """All rows at the driver, a batch at a time; computed in parallel and kept on the executors' disks meanwhile."""
+@contextmanager
+def computed(frame: DataFrame) -> Iterator[Iterator[pa.RecordBatch]]:
+    """All rows, computed in parallel and kept on the executors' disks: the block reads them, a batch at a time."""
     schema = arrow_schema(frame)
     packed = frame.mapInArrow(_pack, "batch binary").persist(StorageLevel.DISK_ONLY)
-    try:
-        packed.count()
+
+    def batches() -> Iterator[pa.RecordBatch]:
         for row in packed.toLocalIterator():
             for batch in pa.ipc.open_stream(row["batch"]):
                 yield batch.cast(schema) if batch.schema != schema else batch
-    finally:
-        packed.unpersist()
+
+    try:
+        packed.count()
+        yield batches()
+    except (KeyboardInterrupt, SystemExit):
+        # Spark would listen only when the job at hand is done; where it is ended, its disks are cleared, too.
+        raise
+    except BaseException:
+        with suppress(Py4JError, OSError):
+            packed.unpersist()
+        raise
+    packed.unpersist()
 
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,24 +160,17 @@ def write_folder(frame: DataFrame, path: str, format_: str) -> int:
         case "parquet":
             watched.write.mode("overwrite").parquet(path)
         case "csv":
-            watched.select(*_flat(frame)).write.mode("overwrite").options(header="true", **_WRITE).csv(path)
+            _plain_text(watched).write.mode("overwrite").options(header="true", **_WRITE).csv(path)
         case _:
             watched.select(*_plain(frame)).write.mode("overwrite").options(**_WRITE).json(path)
     return int(seen.get["rows"])
 
 
-def _flat(frame: DataFrame) -> list[Column]:
-    """Columns as CSV can hold them: an event's as `r.id`, `r.room`, …; lengths of time in seconds."""
-    columns: list[Column] = []
-    for field in frame.schema:
-        if isinstance(field.dataType, StructType):
-            columns += [
-                _text_ready(f"{quoted(field.name)}.{quoted(inner.name)}", inner.dataType, f"{field.name}.{inner.name}")
-                for inner in field.dataType
-            ]
-        else:
-            columns.append(_text_ready(quoted(field.name), field.dataType, field.name))
-    return columns
+def _plain_text(frame: DataFrame) -> DataFrame:
+    """The frame as CSV can hold it: an event's columns as `r.id`, `r.room`, …; lengths of time in seconds."""
+    schema = arrow_schema(frame)
+    plain = frame.select(*selected(plain_columns(schema, struct_columns(schema), ".")))
+    return plain.select(*[_text_ready(quoted(x.name), x.dataType, x.name) for x in plain.schema])
 
 
 def _plain(frame: DataFrame) -> list[Column]:

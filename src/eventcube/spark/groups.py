@@ -7,26 +7,32 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from eventcube.engine.aggregate import WHOLE_SUM, Groups
-from eventcube.plan.kinds import value_kind
-from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.result import group_schema, value_type
-from eventcube.schema import Kind
+from eventcube.plan.logical import Computed, Results
+from eventcube.plan.result import group_columns
+from eventcube.schema import Kind, plain_type
 
 
-def partial_schema(logical: LogicalQuery) -> pa.Schema:
+def partial_schema(results: Results) -> pa.Schema:
     """The columns of unfinished groups: keys as they are shown, sums as numbers."""
-    keys = [pa.field(f"k{i}", group_schema(logical).field(i).type) for i in range(len(logical.query.group_by))]
-    fields = []
-    for name, function, argument in Groups(logical).parts:
+    groups = Groups(results)
+    keys = [group_columns(results).field(name) for name in groups.keys]
+    fields = [pa.field(name, _counted_type(value)) for name, value in groups.distinct.items()]
+    for name, function, argument in groups.parts:
         if function == "COUNT" or argument is None:
             type_ = pa.int64()
         elif function == "SUM":
-            kind = value_kind(argument, logical.kind, lambda _: None)
-            type_ = WHOLE_SUM if kind in (Kind.INTEGER, Kind.DURATION) else pa.float64()
+            type_ = WHOLE_SUM if argument.expression.kind in (Kind.INTEGER, Kind.DURATION) else pa.float64()
         else:
-            type_ = value_type(argument, logical)
+            type_ = argument.type
         fields.append(pa.field(name, type_))
     return pa.schema([*keys, *fields])
+
+
+def _counted_type(value: Computed) -> pa.DataType:
+    """The type of values that are counted once each: times as whole numbers."""
+    temporal = value.expression.kind in (Kind.TIME, Kind.DURATION)
+    type_ = plain_type(value.type)
+    return pa.int64() if temporal and not pa.types.is_string(type_) else type_
 
 
 def partial_batches(groups: Groups, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -39,8 +45,8 @@ def partial_batches(groups: Groups, schema: pa.Schema) -> Iterator[pa.RecordBatc
 class Merge:
     """The function of the last stage: unfinished groups in, finished ones out."""
 
-    def __init__(self, logical: LogicalQuery, result: pa.Schema) -> None:
-        self.logical, self.result = logical, result
+    def __init__(self, results: Results, result: pa.Schema) -> None:
+        self.results, self.result = results, result
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         groups: Groups | None = None
@@ -49,7 +55,7 @@ class Merge:
             known = None if groups is None else groups.partial
             if known is not None:
                 table = pa.concat_tables([known, table], promote_options="permissive")
-            groups = Groups(self.logical, table)
+            groups = Groups(self.results, table)
             assert groups.partial is not None
         if groups is not None:
             yield groups.result().cast(self.result)

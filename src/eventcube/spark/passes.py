@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eventcube.language.syntax import CountWindow, TimeWindow
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.planned import Planned
 from eventcube.spark.slices import WIDEST
 
 
@@ -39,7 +40,7 @@ Spread = Keyed | Sliced | Whole
 class Pass:
     """Queries that read the events once."""
 
-    plans: Mapping[str, PhysicalQuery]
+    plans: Mapping[str, Planned]
     spread: Spread
 
     @property
@@ -61,22 +62,34 @@ def can_slice(query: LogicalQuery) -> bool:
     return isinstance(query.window, TimeWindow) and query.window.microseconds <= WIDEST
 
 
-def passes(plans: Mapping[str, PhysicalQuery]) -> list[Pass]:
+def passes(plans: Mapping[str, Planned]) -> list[Pass]:
     """As few passes as there can be: one if all queries share a key or all can be sliced, else one for each way."""
     together = _spread(list(plans.values()))
     if len(plans) == 1 or not isinstance(together, Whole):
         return [Pass(plans, together)]
-    groups: dict[object, dict[str, PhysicalQuery]] = {}
-    for name, plan in plans.items():
-        groups.setdefault(_way(plan.logical), {})[name] = plan
-    return [Pass(group, _spread(list(group.values()))) for group in groups.values()]
+    groups = _by_column(plans)
+    sliceable = [group for group in groups if all(can_slice(p.logical) for p in group.values())]
+    if len(sliceable) > 1:
+        groups = [group for group in groups if group not in sliceable]
+        groups.append({name: plan for group in sliceable for name, plan in group.items()})
+    return [Pass(group, _spread(list(group.values()))) for group in groups]
 
 
-def _way(query: LogicalQuery) -> object:
-    return key_of(query) or ("sliced" if can_slice(query) else "whole")
+def _by_column(plans: Mapping[str, Planned]) -> list[dict[str, Planned]]:
+    """The queries by a column of their keys that as many as possible share; those without a key by what they can do."""
+    groups: list[dict[str, Planned]] = []
+    left = dict(plans)
+    while columns := Counter(column for plan in left.values() for column in key_of(plan.logical)):
+        shared = columns.most_common(1)[0][0]
+        groups.append({name: plan for name, plan in left.items() if shared in key_of(plan.logical)})
+        left = {name: plan for name, plan in left.items() if name not in groups[-1]}
+    for sliced in (True, False):
+        group = {name: plan for name, plan in left.items() if can_slice(plan.logical) is sliced}
+        groups += [group] if group else []
+    return groups
 
 
-def _spread(plans: Sequence[PhysicalQuery]) -> Spread:
+def _spread(plans: Sequence[Planned]) -> Spread:
     queries = [p.logical for p in plans]
     first, *rest = (key_of(q) for q in queries)
     common = tuple(k for k in first if all(k in other for other in rest))
@@ -85,5 +98,5 @@ def _spread(plans: Sequence[PhysicalQuery]) -> Spread:
     if not all(map(can_slice, queries)):
         return Whole()
     window = max(q.window.microseconds for q in queries if isinstance(q.window, TimeWindow))
-    behind = any(not p.forward or p.looks_back for p in plans)
-    return Sliced(window, behind, ahead=any(p.forward for p in plans))
+    behind = any(not p.physical.forward or p.physical.looks_back for p in plans)
+    return Sliced(window, behind, ahead=any(p.physical.forward for p in plans))

@@ -16,23 +16,23 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DateType, DecimalType, StringType, StructType, TimestampNTZType, TimestampType
 
-from eventcube.language.syntax import (
+from eventcube.language.syntax import CountWindow
+from eventcube.plan.expressions import (
+    FLIPPED,
     AllOf,
     AnyOf,
-    Attribute,
     Between,
+    ColumnRef,
     Comparison,
-    CountWindow,
+    Condition,
+    Constant,
+    Expression,
     In,
     IsNull,
-    Literal,
-    NotQual,
-    Qual,
-    Timestamp,
-    Truth,
-    Value,
+    IsTrue,
+    Like,
+    Not,
 )
-from eventcube.plan.kinds import FLIPPED
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Slot, regions
 from eventcube.schema import Kind
 from eventcube.spark.columns import column
@@ -70,7 +70,7 @@ def coded_types(queries: Sequence[LogicalQuery], frame: StructType) -> tuple[str
     slots = [s for q in queries for s in q.slots]
     if schema.type is None or not _binary(frame[schema.type].dataType):
         return ()
-    if any(isinstance(q.window, CountWindow) for q in queries):
+    if any(isinstance(q.window, CountWindow) for q in queries) or any(s.types is None for s in slots):
         return ()
     types = sorted(frozenset().union(*(s.types or () for s in slots)))
     return tuple(types) if len(types) <= _MOST_TYPES else ()
@@ -82,14 +82,14 @@ def _never_null(queries: Sequence[LogicalQuery]) -> Iterable[str]:
     return sorted(set.intersection(*keys))
 
 
-def _local(query: LogicalQuery, slot: Slot) -> list[Qual]:
+def _local(query: LogicalQuery, slot: Slot) -> list[Condition]:
     every = (p for r in regions(query.region) for p in r.predicates)
-    return [p.qual for p in every if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
+    return [p.condition for p in every if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
 
 
 def _slot(query: LogicalQuery, slot: Slot, frame: StructType) -> Column | None:
     """What the events of a component meet; None if that cannot be said."""
-    found = [c for q in _local(query, slot) if (c := superset(q, query, frame)) is not None]
+    found = [c for own in _local(query, slot) if (c := superset(own, frame)) is not None]
     if not found:
         return None
     type_ = query.schema.type
@@ -98,68 +98,71 @@ def _slot(query: LogicalQuery, slot: Slot, frame: StructType) -> Column | None:
     return reduce(and_, found)
 
 
-def superset(qual: Qual, query: LogicalQuery, frame: StructType, *, negated: bool = False) -> Column | None:
-    """A condition that is true wherever the qual holds (or, negated, fails); None for no condition."""
-    match qual:
-        case AllOf(quals) | AnyOf(quals):
-            parts = [superset(q, query, frame, negated=negated) for q in quals]
+def superset(condition: Condition, frame: StructType, *, negated: bool = False) -> Column | None:
+    """What is true for Spark wherever the condition holds (or, negated, fails); None if nothing is known to be."""
+    match condition:
+        case AllOf(conditions) | AnyOf(conditions):
+            parts = [superset(c, frame, negated=negated) for c in conditions]
             known = [p for p in parts if p is not None]
-            if isinstance(qual, AllOf) is not negated:
+            if isinstance(condition, AllOf) is not negated:
                 return reduce(and_, known) if known else None
             return reduce(or_, known) if len(known) == len(parts) else None
-        case NotQual(inner):
-            return superset(inner, query, frame, negated=not negated)
+        case Not(inner):
+            return superset(inner, frame, negated=not negated)
         case Comparison(op, left, right):
-            return _comparison(_OPPOSITE[op] if negated else op, left, right, query, frame)
+            return _comparison(_OPPOSITE[op] if negated else op, left, right, frame)
         case In(value, options):
-            return _in(value, options, query, frame, negated=negated)
+            return _in(value, options, frame, negated=negated)
         case Between(value, low, high):
             bounds = (Comparison(">=", value, low), Comparison("<=", value, high))
-            return superset(AllOf(bounds), query, frame, negated=negated)
-        case IsNull(Attribute(_, name) as attribute):
+            return superset(AllOf(bounds), frame, negated=negated)
+        case Like(ColumnRef(column=name, kind=kind), pattern, escape):
+            if kind is not Kind.TEXT or not _comparable(frame[name].dataType):
+                return None
+            fits = F.like(column(name), F.lit(pattern), F.lit(escape))
+            return ~fits if negated else fits
+        case IsNull(ColumnRef(column=name, kind=kind)):
             own = column(name)
             if negated:
                 return own.isNotNull()
             # NaN is null.
-            return own.isNull() | F.isnan(own.cast("double")) if query.kind(attribute) is Kind.FLOAT else own.isNull()
-        case Truth(Attribute(_, name)):
+            return own.isNull() | F.isnan(own.cast("double")) if kind is Kind.FLOAT else own.isNull()
+        case IsTrue(ColumnRef(column=name)):
             return column(name) == F.lit(not negated)
         case _:
             return None
 
 
-def _in(
-    value: Value, options: tuple[Value, ...], query: LogicalQuery, frame: StructType, *, negated: bool
-) -> Column | None:
-    plain = [o.value for o in options if isinstance(o, Literal)]
+def _in(value: Expression, options: tuple[Expression, ...], frame: StructType, *, negated: bool) -> Column | None:
+    plain = [o.value for o in options if isinstance(o, Constant) and o.kind in (Kind.TEXT, Kind.INTEGER)]
     same = {type(v) for v in plain}
     if (
         not negated
-        and isinstance(value, Attribute)
+        and isinstance(value, ColumnRef)
         and len(plain) == len(options)
         and (same == {str} or same == {int})
-        and (query.kind(value), same) in ((Kind.TEXT, {str}), (Kind.INTEGER, {int}))
-        and _comparable(frame[value.name].dataType)
+        and (value.kind, same) in ((Kind.TEXT, {str}), (Kind.INTEGER, {int}))
+        and _comparable(frame[value.column].dataType)
         and all(not isinstance(v, int) or abs(v) <= _LARGEST for v in plain)
     ):
-        return column(value.name).isin(plain)
+        return column(value.column).isin(plain)
     equalities = tuple(Comparison("=", value, o) for o in options)
-    return superset(AnyOf(equalities), query, frame, negated=negated) if equalities else None
+    return superset(AnyOf(equalities), frame, negated=negated) if equalities else None
 
 
-def _comparison(op: str, left: Value, right: Value, query: LogicalQuery, frame: StructType) -> Column | None:
-    """An attribute against a constant."""
-    if isinstance(right, Attribute) and not isinstance(left, Attribute):
+def _comparison(op: str, left: Expression, right: Expression, frame: StructType) -> Column | None:
+    """A column against a constant."""
+    if isinstance(right, ColumnRef) and not isinstance(left, ColumnRef):
         left, right, op = right, left, FLIPPED[op]
-    if not isinstance(left, Attribute):
+    if not isinstance(left, ColumnRef):
         return None
-    if isinstance(right, Literal) and right.value is None:
+    if isinstance(right, Constant) and right.value is None:
         return F.lit(False)
-    type_ = frame[left.name].dataType
-    constant = _constant(right, query.kind(left), type_)
+    type_ = frame[left.column].dataType
+    constant = _constant(right, left.kind, type_)
     if constant is None:
         return None
-    own = column(left.name)
+    own = column(left.column)
     own = own.cast("timestamp_ntz") if isinstance(type_, DateType) else own
     match op:
         case "=":
@@ -176,23 +179,21 @@ def _comparison(op: str, left: Value, right: Value, query: LogicalQuery, frame: 
             return own >= constant
 
 
-def _constant(value: Value, kind: Kind, type_: DataType) -> Column | None:
+def _constant(value: Expression, kind: Kind, type_: DataType) -> Column | None:
     """The constant, if Spark compares it with such a column just as the engine does."""
     if not _comparable(type_):
         return None
     match value:
-        case Literal(bool() as truth) if kind is Kind.BOOLEAN:
+        case Constant(bool() as truth) if kind is Kind.BOOLEAN:
             return F.lit(truth)
-        case Literal(str() as text) if kind is Kind.TEXT:
+        case Constant(str() as text) if kind is Kind.TEXT:
             return F.lit(text)
-        case Literal(bool()):
-            return None
-        case Literal(int() as number) if kind.numeric and abs(number) <= _LARGEST:
-            return F.lit(number) if kind is Kind.INTEGER else F.lit(float(number))
-        case Literal(float() as number) if kind.numeric:
-            return F.lit(number)
-        case Timestamp(micros) if kind is Kind.TIME:
+        case Constant(int() as micros, Kind.TIME) if kind is Kind.TIME:
             return _moment(micros, type_)
+        case Constant(int() as number, Kind.INTEGER) if kind.numeric and abs(number) <= _LARGEST:
+            return F.lit(number) if kind is Kind.INTEGER else F.lit(float(number))
+        case Constant(float() as number) if kind.numeric:
+            return F.lit(number)
     return None
 
 

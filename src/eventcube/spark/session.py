@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -24,6 +25,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+# So long a JVM may take to remove its own temporary files.
+PATIENCE_SECONDS = 20
 _LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 
@@ -51,36 +54,58 @@ def start_session(
 
 
 def _start_jvm_and_session(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
-    """A session in a JVM of its own, which ends if the start fails or Ctrl-C comes meanwhile."""
+    """A session in a JVM of its own, which ends if the start fails or a signal comes meanwhile."""
     try:
-        with _interrupted_later():
+        with _signals_later():
             SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
         return builder.getOrCreate()
     except BaseException:
-        _end_jvm()
+        end_jvm(PATIENCE_SECONDS)
         raise
 
 
 @contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """Hold Ctrl-C back until the block is done: a JVM cut off while it starts would never end."""
+def _signals_later() -> Iterator[None]:
+    """Hold back Ctrl-C, and other signals that Python handles, while the block runs.
+
+    A JVM cut off while it starts would never end.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     noted: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for each in held:
+        signal.signal(each, lambda number, _: noted.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if noted:
-        raise KeyboardInterrupt
+        for each, handler in held.items():
+            signal.signal(each, handler)
+    for number in noted:
+        held[signal.Signals(number)](number, None)
 
 
-def _end_jvm() -> None:
-    gateway = SparkContext._gateway
-    process = getattr(gateway, "proc", None)
-    if process is not None:
-        process.kill()
-        process.wait()
-        SparkContext._gateway = SparkContext._jvm = None
+def end_jvm(patience: float = 0) -> bool:
+    """End the JVM that Python started, if it did, and whatever runs there.
+
+    For so many seconds it may clean up behind itself.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    if patience:
+        # Or it would print that nobody writes to it any more.
+        listening = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+        if listening is not None:
+            listening.shutdown()
+        with suppress(OSError):
+            # It ends by itself when nobody can write to it any more.
+            process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+    process.kill()
+    process.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+    return True

@@ -26,7 +26,7 @@ def partitions(frame: DataFrame) -> int:
     given = session.conf.get(PARTITIONS, None)
     if given is not None:
         if not given.isdigit() or int(given) < 1:
-            raise OptionError(f"{PARTITIONS} is {given!r}, not a number of tasks", code="EC410")
+            raise OptionError(f"{PARTITIONS} is {given!r}, not a number of tasks", code="EC446", hint="write, say, 16")
         return int(given)
     return _CONNECT_PARTITIONS if is_connect(frame) else 2 * session.sparkContext.defaultParallelism
 
@@ -38,7 +38,7 @@ def budget(frame: DataFrame) -> Budget:
         return Budget()
     read = re.fullmatch(r"(\d+)([kmg]?)b?", given.strip().lower())
     if read is None or int(read[1]) < 1:
-        raise OptionError(f"{TASK_MEMORY} is {given!r}, not an amount of memory", code="EC410", hint="write, say, 512m")
+        raise OptionError(f"{TASK_MEMORY} is {given!r}, not an amount of memory", code="EC446", hint="write, say, 512m")
     size = int(read[1]) * _UNITS[read[2]]
     # Narrow rows cost the engine more than their bytes.
     return Budget(rows=max(1, size // 64), bytes=size)

@@ -8,16 +8,16 @@ after its content.
 from __future__ import annotations
 
 import importlib
-import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
+
+from eventcube.folders import private_folders
 
 
 def unpacked(archive: Path) -> Path | None:
     """The folder with the archive's content, made if need be; None if nothing can be written anywhere."""
-    for parent in _places():
+    for parent in private_folders():
         folder = parent / archive.stem
         if folder.is_dir():
             return folder
@@ -32,20 +32,6 @@ def unpacked(archive: Path) -> Path | None:
         if folder.is_dir():
             return folder
     return None
-
-
-def _places() -> Iterator[Path]:
-    """Folders of this user that can be written, the most lasting first."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    for place in (cache / "eventcube", Path(tempfile.gettempdir(), f"eventcube-{os.getuid()}")):
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = place.stat()
-        except OSError:
-            continue
-        # In a folder for all, another user could have put something there for us to run.
-        if found.st_uid == os.getuid() and not found.st_mode & 0o022 and os.access(place, os.W_OK):
-            yield place
 
 
 if __name__ == "eventcube":

@@ -1,11 +1,15 @@
-"""The matches of one query out of a result that several share."""
+"""The matches of one query out of a result that several share, and matches as flat tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+
+from eventcube.plan.event_columns import PlainColumn, flat_columns
+from eventcube.spark.columns import column
 
 
 def wide_frame(matches: DataFrame, name: str, variables: Sequence[str]) -> DataFrame:
@@ -16,3 +20,16 @@ def wide_frame(matches: DataFrame, name: str, variables: Sequence[str]) -> DataF
         return F.get(own, F.lit(0)).dropFields("variable").alias(variable)
 
     return matches.where(F.col("query") == F.lit(name)).select("start", "end", *map(bound, variables))
+
+
+def flat_frame(matches: DataFrame, schema: pa.Schema, events: Collection[str]) -> DataFrame:
+    """The matches, whose columns are those of the schema, with a column for each column of their events."""
+    sensitive = matches.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    return matches.select(*selected(flat_columns(schema, events, ignore_case=not sensitive)))
+
+
+def selected(columns: Iterable[PlainColumn]) -> list[Column]:
+    """The columns of a flat table, as Spark selects them."""
+    return [
+        (column(c.column) if c.field is None else column(c.column).getField(c.field)).alias(c.name) for c in columns
+    ]

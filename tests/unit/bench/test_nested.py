@@ -1,12 +1,18 @@
 import csv
+import itertools
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import eventcube as ec
 from eventcube.bench import nested
+from eventcube.bench.checksum import MatchesDifferError
 from eventcube.bench.nested import bench_nested, experiments
+from eventcube.bench.trades import SCHEMA
 
 
 def test_an_experiment_leaves_tables_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,4 +105,24 @@ def test_every_query_of_the_experiments_can_be_asked() -> None:
         for setting in experiment.settings:
             names.add((experiment.name, setting.x))
             assert setting.trades.events == 200 or experiment.name == "6"
+            for mode, strategy in itertools.product(nested._modes(setting), setting.strategies):
+                ec.Runtime(nested._query(setting, mode), type="symbol", strategy=strategy, schema=SCHEMA)
     assert len(names) > 15
+
+
+def test_strategies_that_find_as_many_but_other_matches_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = experiments(0.05)
+    first = replace(known["1"].settings[0], by_trigger=False, strategies=("iterative", "balanced"))
+    monkeypatch.setattr(nested, "experiments", lambda scale: {"1": replace(known["1"], settings=(first,))})
+    batches = nested._batches
+
+    def wrong(query: str, pushes: Sequence[pa.Table], strategy: str) -> Iterator[pa.RecordBatch]:
+        for batch in batches(query, pushes, strategy):
+            start = batch.column("start" if strategy == "iterative" else "end")
+            yield pa.RecordBatch.from_arrays([start, *batch.columns[1:]], schema=batch.schema)
+
+    monkeypatch.setattr(nested, "_batches", wrong)
+    with pytest.raises(MatchesDifferError, match=r"Experiment 1 \(window in events: 100\): different matches"):
+        bench_nested(tmp_path, scale=0.05, repetitions=1, plots=False)

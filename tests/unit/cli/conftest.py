@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eventcube.cli import main
+from eventcube.engine.warm import unkept, warm
 
 EVENTS = """\
 ts,kind,user,amount
@@ -20,6 +21,13 @@ ts,kind,user,amount
 """
 
 Call = Callable[..., Result]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled() -> None:
+    """A command says that it compiles, if it is the first."""
+    if unkept():
+        warm()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import Call
 
 import eventcube
 from eventcube.cli import main
-from eventcube.cli.command import Commands
+from eventcube.cli.command import Commands, _Terminated
 
 
 def _commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -66,3 +66,20 @@ def test_functions_stay_functions_whichever_module_is_loaded() -> None:
         "assert set(ec.__all__) <= set(dir(ec)) and not hasattr(ec, 'frob')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt(), 130), (_Terminated(143), 143)])
+def test_a_signal_while_a_compiled_loop_begins_ends_the_command(
+    raised: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(*_: object, **__: object) -> None:
+        # As Python reports a function of C that gave a result and an exception.
+        try:
+            raise raised
+        except BaseException as inner:
+            raise SystemError("returned a result with an exception set") from inner
+
+    monkeypatch.setattr("eventcube.cli.command.Commands.invoke", begin)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "PATTERN A a", "events.csv"])
+    assert ended.value.code == code

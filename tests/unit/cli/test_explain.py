@@ -24,3 +24,10 @@ def test_a_window_of_events_is_not_split_by_a_key_that_was_found(call: Call) -> 
     plan = call("explain", query, "--type", "kind").stdout
     assert "split by    nothing (a window of events is split only by partition_by)" in plan
     assert "split by    user" in call("explain", query, "--type", "kind", "--partition-by", "user").stdout
+
+
+def test_a_partition_in_the_text_is_a_column_and_splits_the_work(call: Call) -> None:
+    query = "PATTERN SEQ(Login a, ANY b) PARTITION BY user WITHIN 10 events"
+    plan = call("explain", query, "--type", "kind").stdout
+    assert "split by    user" in plan
+    assert "bind b: event of any type" in plan

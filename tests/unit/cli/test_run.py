@@ -87,7 +87,7 @@ def test_quiet_says_nothing(call: Call) -> None:
 def test_rows_without_time_or_type_are_counted_and_written(call: Call, folder: Path) -> None:
     (folder / "events.csv").write_text(EVENTS + ",Login,cat,1\n2026-01-01 10:00:00,,cat,2\n", encoding="utf-8")
     result = call("run", AGAIN, "events.csv", *LOCAL, "--set-aside", "aside.jsonl")
-    assert "2 set aside (the time is null: 1, the type is null: 1); in aside.jsonl" in result.stderr
+    assert "2 rows skipped (the time is null: 1, the type is null: 1); in aside.jsonl" in result.stderr
     rows = [json.loads(line) for line in (folder / "aside.jsonl").read_text().splitlines()]
     assert [(r["user"], r["set_aside_reason"]) for r in rows] == [
         ("cat", "the time is null"),
@@ -145,12 +145,15 @@ def test_a_hierarchy_of_types(call: Call, folder: Path) -> None:
 def test_no_within_is_warned_of(call: Call) -> None:
     result = call("run", "PATTERN SEQ(Login a, Logout b) WHERE a.user = b.user", "events.csv", *LOCAL)
     assert result.exit_code == 0
-    assert result.stderr.startswith("warning: the query has no WITHIN")
+    assert result.stderr.startswith("warning[EC500]: the query has no WITHIN")
 
 
-def test_no_type_column_is_noted(call: Call) -> None:
+def test_no_type_column_is_warned_of_as_in_the_library(call: Call) -> None:
     result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 5 s", "events.csv", "--no-spark")
-    assert "note: no type column is named (perhaps --type kind)" in result.stderr
+    assert (
+        "warning[EC505]: no type column is named, so every event fits Login\n"
+        "hint: column 'kind' holds such types: --type kind\n"
+    ) in result.stderr
 
 
 def test_aggregates_are_shown(call: Call) -> None:
@@ -182,9 +185,9 @@ def test_the_type_column_is_guessed_by_what_it_holds(call: Call, folder: Path) -
     lines = ["user,ts,what", "ann,2026-01-01 09:00:00,Login", "bob,2026-01-01 09:00:01,Logout"]
     (folder / "e.csv").write_text("\n".join(lines))
     result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 5 s", "e.csv", "--no-spark")
-    assert "(perhaps --type what)" in result.stderr
+    assert "hint: column 'what' holds such types: --type what\n" in result.stderr
     result = call("run", "PATTERN SEQ(Enter a, Leave b) WITHIN 5 s", "e.csv", "--no-spark")
-    assert "note: no type column is named, so" in result.stderr
+    assert "warning[EC505]: no type column is named, so every event fits Enter\nhint: --type NAME says" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -193,6 +196,8 @@ def test_the_type_column_is_guessed_by_what_it_holds(call: Call, folder: Path) -
         ([1_767_225_600, 1_767_225_601], "us", "--time-unit s they would lie in 2026"),
         ([1_767_225_600_000], "us", "--time-unit ms they would lie in 2026"),
         ([1_767_225_600], "ms", "--time-unit s they would lie in 2026"),
+        ([1_767_225_600_000_000_000], "us", "--time-unit ns they would lie in 2026"),
+        ([1_767_225_600_000], "s", "--time-unit ms they would lie in 2026"),
         ([1_767_225_600], "s", None),
         ([1, 2, 3], "us", None),
     ],
@@ -203,7 +208,7 @@ def test_a_wrong_unit_of_time_is_warned_of(
     pq.write_table(pa.table({"ts": times}), folder / "e.parquet")
     result = call("run", "PATTERN a WITHIN 1 s", "e.parquet", "--no-spark", "--time-unit", unit)
     assert result.exit_code == 0
-    assert ("lie in early 1970" in result.stderr) == (told is not None)
+    assert ("EC503" in result.stderr) == (told is not None)
     assert told is None or told in result.stderr
 
 
@@ -224,3 +229,86 @@ def test_explain_can_run_the_query(call: Call, folder: Path) -> None:
     result = call("explain", query, "nested.parquet", "--type", "kind", "--analyze")
     assert "inner_computed" in result.stdout
     assert call("explain", query, "--type", "kind", "--analyze").exit_code == 2
+
+
+def test_parquet_with_a_zone_is_in_that_zone(call: Call, folder: Path) -> None:
+    times = pa.array([datetime(2026, 1, 1, 3), datetime(2026, 1, 1, 4), datetime(2026, 1, 1, 5)])
+    pq.write_table(pa.table({"ts": times.cast(pa.timestamp("us", "America/New_York"))}), folder / "zoned.parquet")
+    query = "PATTERN ANY a WHERE a.ts >= '2025-12-31 23:00' WITHIN 1 s"
+    result = call("run", query, "zoned.parquet", "--no-spark")
+    assert "2 matches in 3 events" in result.stderr
+    assert "2025-12-31 23:00:00" in result.stdout
+    assert "a.ts >= TIMESTAMP '2026-01-01 04:00:00Z'" in call("explain", query, "zoned.parquet").stdout
+
+
+def test_a_partition_in_the_text_must_agree_with_the_option(call: Call) -> None:
+    query = "PATTERN SEQ(Login a, ANY b) PARTITION BY user WITHIN 2 events RETURN a.user AS user, HOUR(b.ts) AS hour"
+    result = call("run", query, "events.csv", *LOCAL, "--format", "csv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("2 matches in 5 events")
+    assert sorted(line.split(",", 2)[2] for line in result.stdout.splitlines()[1:]) == ['"ann",9', '"bob",9']
+    assert call("run", query, "events.csv", *LOCAL, "--partition-by", "user").exit_code == 0
+    other = call("run", query, "events.csv", *LOCAL, "--partition-by", "amount")
+    assert other.exit_code == 2
+    assert "error[EC220]" in other.stderr
+
+
+def test_events_of_any_type_need_no_type_to_be_there(call: Call) -> None:
+    assert call("run", "PATTERN ANY a", "events.csv", *LOCAL).stderr.startswith("5 matches in 5 events")
+    assert "EC505" not in call("run", "PATTERN ANY a", "events.csv", "--no-spark").stderr
+
+
+def test_nearly_all_rows_skipped_is_warned_of(call: Call, folder: Path) -> None:
+    times = ["noon"] * 19 + ["2026-01-01 09:00:00"]
+    pq.write_table(pa.table({"ts": times, "kind": ["Login"] * 20}), folder / "e.parquet")
+    result = call("run", "PATTERN Login a WITHIN 1 s", "e.parquet", *LOCAL)
+    assert result.exit_code == 0
+    assert "warning[EC502]: 19 of 20 rows are skipped" in result.stderr
+    assert "(19, as in 'noon')" in result.stderr
+
+
+def test_a_hierarchy_that_misses_the_types_of_the_events(call: Call, folder: Path) -> None:
+    (folder / "concepts.yaml").write_text("Session: [Logins]\n")
+    query = "PATTERN SEQ(Session a, Logout b) WITHIN 1 hour"
+    for command in (["run", query, "events.csv", *LOCAL], ["check", query, "events.csv", "--type", "kind"]):
+        result = call(*command, "--concepts", "concepts.yaml")
+        assert result.exit_code == 2
+        assert "error[EC202]: no event has type 'Session' or one below it: Logins" in result.stderr
+        assert "did you mean 'Login'?" in result.stderr
+
+
+def test_two_thirds_of_the_rows_skipped_is_told(call: Call, folder: Path) -> None:
+    times = ["noon"] * 20 + ["2026-01-01 09:00:00"] * 10
+    pq.write_table(pa.table({"ts": times, "kind": ["Login"] * 30}), folder / "e.parquet")
+    for command in (
+        ["run", "PATTERN Login a WITHIN 1 s", "e.parquet", *LOCAL],
+        ["check", "PATTERN Login a", "e.parquet"],
+    ):
+        result = call(*command)
+        assert result.exit_code == 0
+        assert "warning[EC502]: 20 of 30 rows are skipped" in result.stderr
+
+
+def test_a_type_of_which_all_rows_are_skipped(call: Call, folder: Path) -> None:
+    times = ["noon", *["2026-01-01 09:00:00"] * 40]
+    pq.write_table(pa.table({"ts": times, "kind": ["Logout", *["Login"] * 40]}), folder / "e.parquet")
+    query = "PATTERN SEQ(Login a, Logout b) WITHIN 1 s"
+    for command in (["run", query, "e.parquet", *LOCAL], ["check", query, "e.parquet", "--type", "kind"]):
+        result = call(*command)
+        assert result.exit_code == 0
+        told = "warning[EC502]: the only row of type 'Logout' is skipped: the time cannot be read (as in 'noon')"
+        assert told in result.stderr
+
+
+def test_the_clock_of_text_with_zones_is_warned_of(call: Call, folder: Path) -> None:
+    pq.write_table(pa.table({"ts": ["2026-01-01 09:00:00+02:00"], "kind": ["Login"]}), folder / "e.parquet")
+    query = "PATTERN Login a RETURN HOUR(a.ts) AS h"
+    for command in (["run", query, "e.parquet", *LOCAL], ["check", query, "e.parquet", "--type", "kind"]):
+        result = call(*command)
+        assert "warning[EC524]: HOUR reads the clock in UTC" in result.stderr
+
+
+def test_a_condition_that_never_holds_is_warned_of_once(call: Call) -> None:
+    result = call("run", "PATTERN SEQ(Login a, Login b) WHERE a.ts > b.ts WITHIN 1 hour", "events.csv", *LOCAL)
+    assert result.exit_code == 0
+    assert result.stderr.count("warning[EC511]") == 1

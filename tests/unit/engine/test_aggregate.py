@@ -26,7 +26,7 @@ EVENTS = pa.table(
         "b": [True, None, False, True, True],
         "d": [date(2024, 1, 2), None, date(1969, 12, 31), date(2024, 1, 1), date(2024, 1, 1)],
         "l": pa.array([60, None, 30, 90, 0], pa.duration("s")),
-        "w": pa.array([1, None, 3, 4, 5], pa.timestamp("ns", "UTC")),
+        "w": pa.array([1000, None, 3000, 4000, 5000], pa.timestamp("ns", "UTC")),
         "z": pa.nulls(5),
     }
 )
@@ -124,8 +124,10 @@ def test_means_of_large_whole_numbers() -> None:
 
 
 def test_without_matches_there_is_one_row_or_none() -> None:
-    assert rows("C c AGG COUNT(*), SUM(c.i), AVG(c.i), MIN(c.s), COUNT(c.i)") == [(0, None, None, None, 0)]
-    assert rows("C c GROUPBY c AGG COUNT(*)") == []
+    with pytest.warns(ec.EventCubeWarning, match="EC501"):
+        assert rows("C c AGG COUNT(*), SUM(c.i), AVG(c.i), MIN(c.s), COUNT(c.i)") == [(0, None, None, None, 0)]
+    with pytest.warns(ec.EventCubeWarning, match="EC501"):
+        assert rows("C c GROUPBY c AGG COUNT(*)") == []
 
 
 def test_columns_are_named_as_they_are_written() -> None:
@@ -194,3 +196,129 @@ def test_groups_of_an_extension_type() -> None:
     found = ec.match(events, "PATTERN e GROUPBY e.n AS n AGG COUNT(*) AS c")
     assert found.schema.field("n").type == pa.uuid()
     assert sorted(found.column("c").to_pylist()) == [1, 2]
+
+
+def test_different_values_are_counted_once_as_equality_has_them() -> None:
+    table = pa.table(
+        {
+            "ts": range(6),
+            "k": [1, 1, 1, 2, 2, 2],
+            "y": [0.0, -0.0, float("nan"), None, 1.0, 1.0],
+            "n": pa.array([5, 6, 1000, None, 1, 2], pa.timestamp("ns")),
+            "d": pa.array([1, 1, 2, 3, 3, None], pa.decimal128(30, 2)),
+            "s": ["a", "A", "a", None, None, None],
+        }
+    )
+    query = (
+        "PATTERN Event a GROUPBY a.k AS k "
+        "AGG COUNT(DISTINCT a.y) AS y, COUNT(DISTINCT a.n) AS n, COUNT(DISTINCT a.d) AS d, "
+        "COUNT(DISTINCT a.s) AS s, COUNT(DISTINCT LOWER(a.s)) AS l, COUNT(*) AS c, SUM(a.y) AS t"
+    )
+    found = sorted(ec.match(table, query).to_pylist(), key=str)
+    assert found == [
+        {"k": 1, "y": 1, "n": 2, "d": 2, "s": 2, "l": 1, "c": 3, "t": 0.0},
+        {"k": 2, "y": 1, "n": 1, "d": 1, "s": 0, "l": 0, "c": 3, "t": 2.0},
+    ]
+
+
+def test_different_values_are_kept_once_however_many_matches_there_are() -> None:
+    table = pa.table({"ts": range(300), "x": [i % 3 for i in range(300)]})
+    runtime = ec.Runtime("PATTERN SEQ(A a, B b) WITHIN 1 s AGG COUNT(DISTINCT a.x) AS n", schema=table.schema)
+    assert list(runtime.push(table)) == []
+    assert runtime.workload is not None
+    partial = runtime.workload.engines["q1"].groups.partial
+    assert partial is not None
+    assert partial.column("d0").to_pylist() == [0, 1, 2]
+    assert [b.to_pylist() for b in runtime.finish()] == [[{"n": 3}]]
+
+
+@pytest.mark.parametrize(
+    ("having", "expected"),
+    [
+        ("n > 1", [1, 2]),
+        ("COUNT > 2", [2]),
+        ("COUNT(*) > 1 AND k = 2", [2]),
+        ("a.k = 1 OR SUM(a.x) > 100", [1]),
+        ("MAX(a.x) IS NULL", [None]),
+        ("MAX(a.x) > 0", [1, 2]),
+        ("NOT (MAX(a.x) > 5)", [1]),
+        ("AVG(a.x) * 2 BETWEEN 2 AND 10 AND COUNT(DISTINCT a.x) = n", [1]),
+        ("MIN(a.s) < 'b' AND UPPER(MAX(a.s)) LIKE 'B%'", [1]),
+        ("LENGTH(COALESCE(MIN(a.s), '-')) = 1 AND MIN(a.ts) < '2020-01-01'", [1, 2, None]),
+        ("COUNT(DISTINCT HOUR(a.ts)) = 1 AND MAX(MINUTE(a.ts)) = 0 AND k = 1", [1]),
+        ("COUNT(*) < 0", []),
+    ],
+)
+def test_having_keeps_groups(having: str, expected: list[int | None]) -> None:
+    table = pa.table(
+        {
+            "ts": pa.array(range(6), pa.timestamp("us")),
+            "k": [1, 1, 2, 2, 2, None],
+            "x": [1, 2, 3, 9, 9, None],
+            "s": ["a", "b", "c", "c", "c", None],
+        }
+    )
+    found = ec.match(table, f"PATTERN A a GROUPBY a.k AS k AGG COUNT(*) AS n, COUNT(a.x) AS m HAVING {having}")
+    assert found.schema.names == ["k", "n", "m"]
+    assert sorted(found.column("k").to_pylist(), key=lambda k: k or 9) == expected
+
+
+def test_having_without_groups_gives_one_row_or_none() -> None:
+    table = pa.table({"ts": [1, 2], "x": [1, 2]})
+    assert ec.match(table, "PATTERN A a AGG SUM(a.x) AS t HAVING t = 3 AND COUNT(*) = 2").to_pylist() == [{"t": 3}]
+    assert ec.match(table, "PATTERN A a AGG SUM(a.x) AS t HAVING t > 3").num_rows == 0
+    nothing = "PATTERN A a WHERE a.x > 9 AGG SUM(a.x) AS t HAVING"
+    assert ec.match(table, f"{nothing} COUNT(*) = 0 AND t IS NULL").to_pylist() == [{"t": None}]
+    assert ec.match(table, f"{nothing} COUNT(DISTINCT a.x) > 0").num_rows == 0
+
+
+def test_long_numbers_of_groups_are_compared_exactly() -> None:
+    table = pa.table({"ts": [1, 2], "u": pa.array([2**63 + 1, 2**63 + 2], pa.uint64())})
+    query = "PATTERN A a GROUPBY a.u AS u AGG MAX(a.u) AS m HAVING m = u AND MIN(a.u) < m + 0 OR u != m"
+    assert ec.match(table, query).num_rows == 0
+    assert ec.match(table, "PATTERN A a AGG MIN(a.u) AS l, MAX(a.u) AS m HAVING l != m").num_rows == 1
+
+
+def test_groups_by_a_level_of_the_hierarchy() -> None:
+    concepts = {"Shop": {"Online": ["Amazon"], "Street": ["Corner"]}, "Bank": ["Piggy"]}
+    table = pa.table({"ts": range(6), "type": ["Amazon", "Corner", "Online", "Piggy", "Other", "Shop"]})
+
+    def groups(level: int) -> dict[str, int]:
+        query = f"PATTERN ANY a GROUPBY a AT LEVEL {level} AS sort AGG COUNT(*) AS n"
+        return {r["sort"]: r["n"] for r in ec.match(table, query, type="type", concepts=concepts).to_pylist()}
+
+    assert groups(1) == {"Shop": 4, "Bank": 1, "Other": 1}
+    assert groups(2) == {"Online": 2, "Street": 1, "Piggy": 1, "Other": 1, "Shop": 1}
+    assert groups(3) == groups(9) == dict.fromkeys(table.column("type").to_pylist(), 1)
+    taken = "PATTERN OR(Bank a, Shop b) WITHIN 1 s RETURN a AT LEVEL 1 AS a, b AT LEVEL 1, b"
+    found = ec.match(table, taken, type="type", concepts=concepts)
+    assert found.column("a").to_pylist().count("Bank") == 1
+    assert found.column("b AT LEVEL 1").to_pylist().count("Shop") == 4
+
+
+def test_times_are_microseconds_in_groups_and_aggregates_as_in_conditions() -> None:
+    near = pa.table({"ts": [1, 2, 3], "t": pa.array([5, 6, 1007], pa.timestamp("ns"))})
+    grouped = ec.match(near, "PATTERN a WITHIN 1 us GROUPBY a.t AS t AGG COUNT(*) AS n")
+    assert sorted(grouped.column("n").to_pylist()) == [1, 2]
+    assert ec.match(near, "PATTERN SEQ(a, b) WHERE a.t = b.t WITHIN 9 us").num_rows == 1
+    largest = ec.match(near, "PATTERN a WITHIN 1 us AGG MAX(a.t) AS l").column("l")
+    assert largest.cast(pa.int64()).to_pylist() == [1000]
+
+
+@pytest.mark.parametrize("type_", [pa.timestamp("s"), pa.duration("s"), pa.date32()])
+def test_times_too_far_for_microseconds_are_null_in_groups_and_aggregates(type_: pa.DataType) -> None:
+    far = 2**50 if type_ != pa.date32() else 2**30
+    whole = pa.int32() if type_ == pa.date32() else pa.int64()
+    events = pa.table({"ts": [1, 2, 3, 4], "t": pa.array([1, far, -far, None], whole).cast(type_)})
+    aggregates = "COUNT(a.t) AS n, MAX(a.t) AS l, MIN(a.t) AS s"
+    counted = ec.match(events, f"PATTERN a WITHIN 1 us AGG {aggregates}")
+    assert [c.cast(whole).to_pylist() if c.type == type_ else c.to_pylist() for c in counted.columns] == [[1], [1], [1]]
+    assert ec.match(events, "PATTERN a WITHIN 1 us GROUPBY a.t AS t AGG COUNT(*) AS n").num_rows == 2
+    assert ec.match(events, "PATTERN a WHERE a.t IS NULL WITHIN 1 us").num_rows == 3
+    assert ec.match(events, "PATTERN SEQ(a, b) WITHIN 2 events", partition_by="t").num_rows == 2
+
+
+def test_the_earliest_nanoseconds_are_grouped_within_their_range() -> None:
+    events = pa.table({"ts": [1], "t": pa.array([-(2**63 - 1)], pa.timestamp("ns"))})
+    found = ec.match(events, "PATTERN a WITHIN 1 us GROUPBY a.t AS t AGG COUNT(*) AS n").column("t")
+    assert found.cast(pa.int64()).to_pylist() == [-9223372036854775000]

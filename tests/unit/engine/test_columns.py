@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from eventcube.engine.columns import Columns, Texts, codes_of, text_ranks, to_column, to_microseconds
+from eventcube.engine.columns import Columns, codes_of, text_ranks, to_column, to_microseconds
 from eventcube.engine.expressions import valid_mask
+from eventcube.plan.dictionary import Dictionary
+from eventcube.plan.expressions import ColumnRef, Encoding
+from eventcube.schema import Kind
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -103,20 +106,21 @@ def test_a_time_of_any_unit_is_the_same_number() -> None:
 def test_text_of_every_layout_has_one_set_of_codes(type_: pa.DataType) -> None:
     left = pa.chunked_array([pa.array(["b", None], pa.string()).cast(type_), pa.array(["é"], pa.string()).cast(type_)])
     table = pa.table({"left": left, "right": pa.array(["é", "a", "b"])})
-    columns = Columns(table, Texts(("left", "right"), ("a", "zz"), ordered=True))
-    left_codes, right_codes = columns["left"].values, columns["right"].values
+    columns = Columns(table, Dictionary(("left", "right"), ("a", "zz"), ordered=True))
+    left_ref, right_ref = (ColumnRef(0, name, Kind.TEXT, Encoding.TEXT) for name in ("left", "right"))
+    left_codes, right_codes = columns[left_ref].values, columns[right_ref].values
     assert left_codes[0] == right_codes[2]
     assert left_codes[2] == right_codes[0]
-    assert columns["left"].valid is not None
-    assert columns["left"].valid.tolist() == [True, False, True]
+    assert columns[left_ref].valid is not None
+    assert columns[left_ref].valid.tolist() == [True, False, True]
     assert columns.code("a") == right_codes[1]
     assert columns.code("a") < right_codes[2] < columns.code("zz") < right_codes[0], "codes sort as UTF-8 does"
 
 
 def test_columns_can_be_read_in_another_order() -> None:
-    columns = Columns(pa.table({"x": [10, 20, 30], "s": ["a", "b", "c"]}), Texts(("s",)), np.array([2, 0, 1]))
-    assert columns["x"].values.tolist() == [30, 10, 20]
-    assert np.unique(columns["s"].values).size == 3
+    columns = Columns(pa.table({"x": [10, 20, 30], "s": ["a", "b", "c"]}), Dictionary(("s",)), np.array([2, 0, 1]))
+    assert columns[ColumnRef(0, "x", Kind.INTEGER, Encoding.NUMBER)].values.tolist() == [30, 10, 20]
+    assert np.unique(columns[ColumnRef(0, "s", Kind.TEXT, Encoding.TEXT)].values).size == 3
 
 
 @pytest.mark.parametrize("nulls_match", [True, False])

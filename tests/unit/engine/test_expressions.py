@@ -18,7 +18,9 @@ def holds(qual: str, **row: Any) -> bool:
     """Whether a qual holds for one event with these attributes."""
     columns = {name: pa.array([value], _type(value)) for name, value in row.items()}
     table = pa.table({"ts": [1], "type": ["A"], **columns})
-    return ec.match(table, f"PATTERN A a WHERE {qual}", type="type").num_rows == 1
+    # Some of them never hold, or always: that is what is asked here.
+    runtime = ec.Runtime(f"PATTERN A a WHERE {qual}", type="type", advise=False)
+    return sum(batch.num_rows for batch in (*runtime.push(table), *runtime.finish())) == 1
 
 
 def value(expression: str, **row: Any) -> Any:
@@ -157,17 +159,20 @@ def test_text_is_ordered_by_code_point(qual: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("qual", "expected"),
     [
-        ("a.t > '2024-01-31 11:59:59.999999'", True),
-        ("a.t = '2024-01-31 12:00:00'", True),
+        ("a.t > '2024-01-31 20:59:59.999999'", True),
+        ("a.t = '2024-01-31 21:00:00'", True),
         ("a.t = '2024-01-31T13:00:00+01:00'", True),
         ("a.t < '2024-01-31'", False),
-        ("a.t - TIMESTAMP '2024-01-31' = 12 hours", True),
+        ("a.t - TIMESTAMP '2024-01-31' = 21 hours", True),
+        ("a.t - TIMESTAMP '2024-01-31 00Z' = 12 hours", True),
         ("a.t + 1 day > '2024-02-01'", True),
-        ("a.d < a.t", True),
+        ("a.d < a.n", True),
+        ("a.d = '2024-01-31'", True),
+        ("a.n = '2024-01-31 12:00'", True),
         ("a.l > 89 seconds", True),
         ("a.l / 2 = 45 seconds", True),
         ("a.l / 30 seconds = 3", True),
-        ("a.t IN ('2024-01-31 12:00:00', '2025-01-01')", True),
+        ("a.t IN ('2024-01-31 21:00:00', '2025-01-01')", True),
         ("a.t BETWEEN '2024-01-01' AND '2024-02-01'", True),
     ],
 )
@@ -177,6 +182,7 @@ def test_times_and_lengths_of_time(qual: str, expected: bool) -> None:
         {
             "ts": [1],
             "t": pa.array([noon.as_py()], pa.timestamp("ns", "Asia/Tokyo")),
+            "n": pa.array([noon.as_py()], pa.timestamp("ms")),
             "d": pa.array([noon.as_py().date()]),
             "l": pa.array([90], pa.duration("s")),
         }

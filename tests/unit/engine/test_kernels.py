@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import operator
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
-from eventcube.engine import kernels
 from eventcube.engine.execute import CHUNK, NO_TESTS
 from eventcube.engine.kernels import (
     BLOCK,
@@ -181,15 +179,3 @@ def test_exists_and_count_agree_with_expand(seed: int) -> None:
     assert found.tolist() == [any(i == r for i, _ in pairs) for r in range(rows)]
     assert looked <= int((hi - lo).sum())
     assert count(lo, hi, tests) == len(pairs)
-
-
-def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    njit = kernels.numba.njit
-
-    def refusing(**settings: bool) -> Any:
-        if settings.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return njit(**settings)
-
-    monkeypatch.setattr(kernels.numba, "njit", refusing)
-    assert kernels.compiled(lambda x: x + 1)(1) == 2

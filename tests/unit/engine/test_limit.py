@@ -61,11 +61,35 @@ def test_a_few_of_very_many_matches_are_found_at_once(query: str) -> None:
     events = pa.table({"ts": range(10_000), "x": [1] * 10_000})
     if "hour" in query:
         events = events.set_column(0, "ts", [[i * 10**9 for i in range(10_000)]])
-    runtime = ec.Runtime(f"PATTERN {query}", limit=10, schema=events.schema)
+    runtime = ec.Runtime(f"PATTERN {query}", limit=10, schema=events.schema, advise=False)
     found = pa.Table.from_batches([*runtime.push(events), *runtime.finish()])
     assert found.num_rows == 10
     assert found.column("end").to_pylist() == sorted(found.column("end").to_pylist())
     assert runtime.counters["candidates"] < 100_000, "not every match was made"
+
+
+@pytest.mark.parametrize("strategy", ["auto", "semantic"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("SEQ(A a, B b)", id="no negation"),
+        pytest.param("SEQ(A a, B b, !C c)", id="a trailing negation"),
+        pytest.param("SEQ(A a, B b, !(C c, c.x = a.x))", id="a trailing negation with a condition"),
+        pytest.param("SEQ(A a, B b, !SEQ(C c, D d))", id="a trailing negated part"),
+        pytest.param("SEQ(SEQ(A a, B b), B e, !SEQ(C c, D d))", id="a nested part before it"),
+        pytest.param("SEQ(A a, OR(B b, SEQ(B e, !C c)))", id="a trailing negation in an alternative"),
+    ],
+)
+def test_all_that_begins_before_anything_ends_does_not_make_every_match(query: str, strategy: str) -> None:
+    half = 3000
+    events = pa.table({"ts": range(2 * half), "type": ["A"] * half + ["B"] * half, "x": [1] * 2 * half})
+    text = f"PATTERN {query} WITHIN 1 hour LIMIT 5 RETURN a.ts AS a"
+    used = strategy if "(S" in query else "auto"
+    runtime = ec.Runtime(text, type="type", schema=events.schema, strategy=used, advise=False)
+    found = pa.Table.from_batches([*runtime.push(events), *runtime.finish()])
+    assert found.num_rows == 5
+    assert set(found.column("end").to_pylist()) == {half + query.startswith("SEQ(SEQ")}
+    assert runtime.counters["candidates"] < half * half / 5, "not every match was made"
 
 
 def test_a_crowd_after_a_long_silence_is_taken_in_smaller_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,3 +115,10 @@ def test_dictionaries_of_several_batches_are_joined() -> None:
         batches += runtime.push(pa.table({"ts": [ts], "type": [type_], "c": one}))
     batches += runtime.finish()
     assert sorted(tuple(r.values())[2:] for b in batches for r in b.to_pylist()) == [("x", "z"), ("y", "z")]
+
+
+def test_whole_numbers_of_nanoseconds_are_returned_as_they_are() -> None:
+    table = pa.table({"ts": pa.array([1_700_000_000_000_001_500, 1_700_000_000_000_009_999], pa.int64())})
+    found = ec.match(table, "PATTERN A a WITHIN 1 s RETURN a, a.ts AS ts, a.ts + 0 AS same", time_unit="ns")
+    assert found.column("ts").to_pylist() == table.column("ts").to_pylist()
+    assert found.column("same").to_pylist() == table.column("ts").to_pylist()

@@ -19,6 +19,8 @@ from eventcube.language.syntax import (
     Arithmetic,
     Attribute,
     Between,
+    Call,
+    Column,
     Comparison,
     Component,
     CountWindow,
@@ -26,6 +28,8 @@ from eventcube.language.syntax import (
     In,
     IsNull,
     Item,
+    Level,
+    Like,
     Literal,
     Minus,
     Not,
@@ -47,7 +51,7 @@ def where(text: str) -> tuple[Qual, ...]:
     return parse(f"PATTERN SEQ(A a, B b, C c) WHERE {text}").where
 
 
-def value(text: str) -> Value | Variable:
+def value(text: str) -> Value | Variable | Level:
     return parse(f"PATTERN SEQ(A a, B b) RETURN {text} AS v").returns[0].value
 
 
@@ -82,7 +86,13 @@ def test_keywords_in_any_case_and_comments() -> None:
     assert parse(text).pattern == Seq((Component("A", "a"), Component("b", "B")))
 
 
-@pytest.mark.parametrize("name", ["s", "m", "h", "min", "events", "count", "sum", "max", "group", "by", "timestamp"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("s", "m", "h", "min", "events", "count", "sum", "max", "group", "by", "timestamp"),
+        *("abs", "Round", "coalesce", "like", "LIKE", "distinct", "escape", "at", "level", "partition"),
+    ],
+)
 def test_units_and_functions_are_free_as_names(name: str) -> None:
     query = parse(f"PATTERN SEQ({name} {name}, B b, {name}.{name} > 1) WITHIN 5 min RETURN {name}, {name}.{name}")
     assert query.pattern == Seq(
@@ -94,6 +104,50 @@ def test_units_and_functions_are_free_as_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["limit", "From", "in", "AND", "is", "null", "groupby", "within"])
 def test_any_word_is_free_after_a_dot(name: str) -> None:
     assert where(f"a.{name} = 1") == (Comparison("=", Attribute("a", name), Literal(1)),)
+
+
+@pytest.mark.parametrize("written", ["ANY a", "any a", "* a", "*a"])
+def test_an_event_of_any_type(written: str) -> None:
+    assert parse(f"PATTERN SEQ({written}, B b)").pattern == Seq((Component(None, "a"), Component("B", "b")))
+    assert parse(f"PATTERN {written}").pattern == Component(None, "a")
+    negated = parse(f"PATTERN SEQ(B b, !{written}, !(* x, x.k = b.k), !*)").pattern
+    assert isinstance(negated, Seq)
+    assert negated.parts[1] == Not(Component(None, "a"))
+    assert negated.parts[3] == Not(Component(None))
+
+
+def test_a_type_called_any_is_in_backticks() -> None:
+    query = parse("PATTERN SEQ(`ANY` a, `any`, ANY) WHERE ANY.x = 1 AND `any`.x = 2")
+    assert query.pattern == Seq((Component("ANY", "a"), Component("any"), Component(None)))
+    assert query.where[0] == Comparison("=", Attribute("ANY", "x"), Literal(1))
+
+
+def test_functions_are_read_in_any_case() -> None:
+    assert value("coalesce(a.x, Abs(b.x), -1)") == Call("COALESCE", (AX, Call("ABS", (BX,)), Literal(-1)))
+    assert where("round(a.x, -2) = 1") == (Comparison("=", Call("ROUND", (AX, Literal(-2))), Literal(1)),)
+    assert where("COALESCE(a.x, TRUE)") == (Truth(Call("COALESCE", (AX, Literal(True)))),)
+
+
+def test_like_and_what_it_escapes() -> None:
+    assert where("a.x LIKE 'a%'") == (Like(AX, "a%"),)
+    assert where("a.x not like 'a#%' escape '#'") == (NotQual(Like(AX, "a#%", "#")),)
+    assert where(r"a.like LIKE '\%'") == (Like(Attribute("a", "like"), r"\%"),)
+
+
+def test_groups_and_what_holds_of_them() -> None:
+    query = parse(
+        "PATTERN A a PARTITION BY k, `my key` GROUP BY a AT LEVEL 2 AS sort, a.x AGG COUNT(DISTINCT a.y) AS n "
+        "HAVING n > 1 AND count(distinct a.y) = COUNT, SUM(a.x) IS NULL"
+    )
+    assert query.partition_by == (Column("k"), Column("my key"))
+    assert query.group_by == (Item(Level("a", 2), "sort"), Item(AX))
+    assert query.agg == (Aggregate("COUNT", AY, "n", distinct=True),)
+    distinct = Aggregate("COUNT", AY, distinct=True)
+    assert query.having == (
+        Comparison(">", Column("n"), Literal(1)),
+        Comparison("=", distinct, Column("COUNT")),
+        IsNull(Aggregate("SUM", AX)),
+    )
 
 
 def test_backticks_hold_any_name() -> None:
@@ -146,6 +200,10 @@ def test_arithmetic_groups_as_in_school() -> None:
     [
         ("10", Literal(10)),
         ("-10", Literal(-10)),
+        ("-9223372036854775808", Literal(-(2**63))),
+        ("- 9223372036854775808", Literal(-(2**63))),
+        ("a.x - -9223372036854775808", Arithmetic("-", AX, Literal(-(2**63)))),
+        ("-(-9223372036854775808)", Minus(Literal(-(2**63)))),
         ("2.5", Literal(2.5)),
         (".5", Literal(0.5)),
         ("1e-3", Literal(0.001)),
@@ -158,13 +216,46 @@ def test_arithmetic_groups_as_in_school() -> None:
         ("INTERVAL 5 minutes", Duration(300_000_000)),
         ("INTERVAL '5 minutes 1s'", Duration(301_000_000)),
         ("TIMESTAMP '1970-01-01 00:00:01'", Timestamp(1_000_000)),
-        ("TIMESTAMP '1970-01-01T02:00:01+02:00'", Timestamp(1_000_000)),
-        ("TIMESTAMP '1970-01-01T00:00:00.000001Z'", Timestamp(1)),
+        ("TIMESTAMP '1970-01-01T02:00:01+02:00'", Timestamp(1_000_000, zoned=True)),
+        ("TIMESTAMP '1970-01-01T00:00:00.000001Z'", Timestamp(1, zoned=True)),
         ("TIMESTAMP '1969-12-31'", Timestamp(-86_400_000_000)),
     ],
 )
 def test_constants(written: str, constant: Value) -> None:
     assert repr(value(written)) == repr(constant)
+
+
+def test_the_smallest_number_stands_wherever_a_value_may() -> None:
+    least = Literal(-(2**63))
+    written = "-9223372036854775808"
+    assert where(f"a.x = {written}") == (Comparison("=", AX, least),)
+    assert where(f"a.x IN (1, {written})") == (In(AX, (Literal(1), least)),)
+    assert where(f"a.x BETWEEN {written} AND 1") == (Between(AX, least, Literal(1)),)
+    query = parse(f"PATTERN A a WHERE a.x BETWEEN {written} AND -9223372036854775807 RETURN {written} + a.x")
+    assert parse(print_query(query)) == query
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "9223372036854775808",
+        "a.x - 9223372036854775808",
+        "-(9223372036854775808)",
+        "- -9223372036854775808",
+        "-9223372036854775809",
+        "- - 9223372036854775808 + 9223372036854775808",
+    ],
+)
+def test_a_number_beyond_64_bits_is_too_large(written: str) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        value(written)
+    assert {d.code for d in caught.value.diagnostics} == {"EC111"}
+
+
+@pytest.mark.parametrize("clause", ["LIMIT 9223372036854775808", "WITHIN 9223372036854775808 events"])
+def test_a_count_beyond_64_bits_is_too_large(clause: str) -> None:
+    with pytest.raises(QuerySyntaxError, match="this number is too large"):
+        parse(f"PATTERN A a {clause}")
 
 
 @pytest.mark.parametrize(

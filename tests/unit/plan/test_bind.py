@@ -47,9 +47,8 @@ def test_visible(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        pytest.param("SEQ(A a, !B b, C c, b.x = 1)", "EC205", id="a negated variable beside its part"),
-        pytest.param("SEQ(A a, !B b, !(C c, c.x = b.x))", "EC205", id="a negated variable in the next negated part"),
-        pytest.param("SEQ(A a, !SEQ(B b, !C c, c.x = 1), D d)", "EC205", id="a doubly negated variable one level up"),
+        pytest.param("SEQ(A a, SEQ(B b, !C c), c.x = 1)", "EC205", id="a negated variable of a nested part"),
+        pytest.param("SEQ(A a, !B b, !(C c, c.x = b.x))", "EC218", id="a negated variable in the next negated part"),
         pytest.param("SEQ(A a, B b) WHERE A.x = 1", "EC201", id="a type whose component has a variable"),
     ],
 )
@@ -57,6 +56,18 @@ def test_not_visible(query: str, code: str) -> None:
     with pytest.raises(BindError) as caught:
         bound(query)
     assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+def test_a_variable_is_told_once_and_the_rest_is_checked_all_the_same() -> None:
+    with pytest.raises(BindError) as caught:
+        bound("SEQ(A a, B b) WHERE z.x = a.zz AND a.type > 1 RETURN z")
+    assert [d.code for d in caught.value.diagnostics] == ["EC201", "EC203", "EC210", "EC201"]
+
+
+def test_a_condition_beside_a_negated_part_is_one_of_its_own() -> None:
+    beside = bound("SEQ(A a, !B b, C c) WHERE a.k = b.k = c.k AND b.x > 1")
+    inside = bound("SEQ(A a, !(B b, a.k = b.k, b.k = c.k, b.x > 1), C c)")
+    assert (beside.region, beside.key, beside.columns) == (inside.region, inside.key, inside.columns)
 
 
 def test_two_components_of_one_name_in_a_tree_made_by_hand() -> None:

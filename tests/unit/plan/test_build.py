@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
 from eventcube.language.parse import parse
+from eventcube.nodes import walk
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
-from eventcube.plan.physical import Bind, Nested, PhysicalQuery, Reject
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.steps import Bind, Nested, Reject, Step
 from eventcube.schema import EventSchema
 
 COLUMNS = pa.schema(
@@ -22,7 +26,8 @@ def plan(query: str) -> PhysicalQuery:
 
 def bound(physical: PhysicalQuery) -> list[str]:
     """The names of the components the program's own joins bind, in order."""
-    return [physical.logical.slots[s.slot].name for s in physical.program if isinstance(s, Bind)]
+    binds = [step for step in physical.program if isinstance(step, Bind)]
+    return [next(iter(physical.scan.components[b.slot].types or ())).lower() for b in binds]
 
 
 @pytest.mark.parametrize(
@@ -109,3 +114,43 @@ def test_the_key_leaves_nothing_to_look_up() -> None:
         isinstance(s, Bind) and s.key is None and not s.compare
         for s in plan("SEQ(A a, B b, a.k = b.k) WITHIN 9 us").program
     )
+
+
+def _alternating(depth: int) -> str:
+    query = "A z"
+    for level in range(depth):
+        query = f"{('AND', 'SEQ')[level % 2]}(A a{level}, {query}, B b{level})"
+    return query
+
+
+def test_plans_of_nested_parts_do_not_double_with_each_level() -> None:
+    sizes = [len(pickle.dumps(plan(f"{_alternating(depth)} WITHIN 9 us"))) for depth in (10, 20, 40)]
+    assert sizes[1] < 6 * sizes[0]
+    assert sizes[2] < 6 * sizes[1]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(f"AND({', '.join(f'A a{i}' for i in range(100))})", id="AND of 100"),
+        pytest.param(
+            f"SEQ({', '.join(f'A a{i}' for i in range(500))}, {' = '.join(f'a{i}.x' for i in range(500))})",
+            id="SEQ of 500 with a chain of equalities",
+        ),
+        pytest.param(f"SEQ(A a, {', '.join(f'!B b{i}' for i in range(500))}, C c)", id="500 negated parts"),
+        pytest.param(f"SEQ(A a, !{_alternating(30)}, C c)", id="a deep negated part"),
+    ],
+)
+def test_long_and_deep_queries_have_plans_that_can_be_shipped(query: str) -> None:
+    physical = plan(f"{query} WITHIN 9 us")
+    # Steps that stand in several places stay one: compared by themselves they would be looked at again and again.
+    shipped = pickle.loads(pickle.dumps(physical))
+    assert shipped.scan == physical.scan
+    assert shipped.sink == physical.sink
+    assert len(pickle.dumps(shipped)) <= len(pickle.dumps(physical))
+
+
+def test_every_step_has_a_number_of_its_own() -> None:
+    program = plan("SEQ(A a, AND(B b, !SEQ(C c, D d)), OR(E e, F f)) WITHIN 9 us").program
+    steps = [node for step in program for node in walk(step) if isinstance(node, Step)]
+    assert {step.id for step in steps} == set(range(1, max(step.id for step in steps) + 1))

@@ -58,4 +58,4 @@ def test_key(query: str, expected: tuple[str, ...]) -> None:
 def test_what_the_key_ensures_is_not_tested_again() -> None:
     query = parse("PATTERN SEQ(A a, B b, a.k = b.k, a.x = b.k)")
     logical = bind(query, EventSchema(COLUMNS, "ts", "type"))
-    assert [p.qual in logical.implied for p in logical.region.predicates] == [True, False]
+    assert [p.condition in logical.implied for p in logical.region.predicates] == [True, False]

@@ -113,6 +113,31 @@ def test_watermarks(watermark: Any) -> None:
     assert runtime.counters["late"] == 1
 
 
+@pytest.mark.parametrize(
+    ("zone", "watermark"),
+    [
+        ("Europe/Berlin", datetime(2024, 3, 31, 1, 30)),
+        ("Europe/Berlin", pd.Timestamp("2024-03-31 01:30")),
+        ("Europe/Berlin", datetime(2024, 3, 31, 0, 30, tzinfo=UTC)),
+        ("America/New_York", datetime(2024, 3, 30, 20, 30)),
+        (None, datetime(2024, 3, 31, 0, 30)),
+    ],
+)
+def test_a_watermark_without_a_zone_is_in_that_of_the_time(zone: str | None, watermark: datetime) -> None:
+    runtime = ec.Runtime(PAIR)
+    times = pa.array([datetime(2024, 3, 31, 0, minute) for minute in (10, 29, 30)]).cast(pa.timestamp("us", zone))
+    list(runtime.push(pa.table({"ts": times.slice(0, 1)})))
+    list(runtime.advance(watermark))
+    list(runtime.push(pa.table({"ts": times.slice(1)})))
+    assert runtime.counters["late"] == 1
+
+
+def test_a_watermark_without_a_zone_where_that_of_the_time_is_not_known() -> None:
+    runtime = ec.Runtime(PAIR, schema=pa.schema([("ts", pa.timestamp("us", "Mars/Base"))]))
+    with pytest.raises(OptionError, match=r"EC414.*\n.*Mars/Base, is not known"):
+        runtime.advance(datetime(2024, 3, 31))
+
+
 @pytest.mark.parametrize("watermark", ["3", None, 3.0, True, pd.NaT])
 def test_what_is_no_watermark(watermark: Any) -> None:
     runtime = ec.Runtime(PAIR, schema=EVENTS.schema)
@@ -163,12 +188,29 @@ def test_rows_set_aside_can_be_taken_away() -> None:
 def test_a_stream_without_a_window_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_module, "_MANY", 3)
     runtime = ec.Runtime("PATTERN SEQ(a, b)")
-    assert sum(b.num_rows for b in runtime.push(EVENTS)) == 1
+    with pytest.warns(EventCubeWarning, match="has no WITHIN, so it keeps its events to the end"):
+        assert sum(b.num_rows for b in runtime.push(EVENTS)) == 1
+    list(runtime.push(pa.table({"ts": [4]})))
+    # Who does not want to hear of it at the start does so once they are many.
+    quiet = ec.Runtime("PATTERN SEQ(a, b)", advise=False)
+    list(quiet.push(EVENTS))
     with pytest.warns(EventCubeWarning, match="has no WITHIN, so all its events are kept for ever: 3 so far"):
-        list(runtime.push(pa.table({"ts": [4]})))
-    list(runtime.push(pa.table({"ts": [5]})))
+        list(quiet.push(pa.table({"ts": [4]})))
+    list(quiet.push(pa.table({"ts": [5]})))
     bounded = ec.Runtime(PAIR)
     list(bounded.push(pa.table({"ts": range(9)})))
+
+
+def test_a_window_of_events_over_ever_new_partitions_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_module, "_MANY", 20)
+    monkeypatch.setattr(runtime_module, "_MANY_PARTITIONS", 10)
+    runtime = ec.Runtime("PATTERN SEQ(a, b) WITHIN 5 events", partition_by="k")
+    for i in range(9):
+        # Nine partitions are no more than they can be, however many events they have.
+        list(runtime.push(pa.table({"ts": range(9 * i, 9 * i + 9), "k": range(9)})))
+    assert runtime.kept > 20
+    with pytest.warns(EventCubeWarning, match=r"never closes for a key.*\n.*use a window of time"):
+        list(runtime.push(pa.table({"ts": range(100, 110), "k": range(100, 110)})))
 
 
 @pytest.mark.parametrize(
@@ -200,6 +242,17 @@ def test_columns_of_the_input_that_results_need() -> None:
         ec.match(events, [PAIR.partition(" RETURN")[0]])
     with pytest.raises(ec.InputError, match="EC316"):
         ec.match(EVENTS.append_column("set_aside_reason", [["x"] * 3]), PAIR)
+
+
+@pytest.mark.parametrize("name", ["__eventcube_halo", "__eventcube_slice", "__EventCube_x"])
+def test_names_that_are_kept_for_eventcubes_own_columns_are_refused(name: str) -> None:
+    events = EVENTS.append_column(name, [[1] * 3])
+    for ask in (lambda: ec.match(events, PAIR), lambda: ec.Runtime(PAIR).push(events), lambda: ec.set_aside(events)):
+        with pytest.raises(ec.InputError, match=r"EC317.*the events have"):
+            ask()
+    for query in (f"PATTERN SEQ(a, b) WITHIN 9 us RETURN a.ts AS {name}", f"PATTERN SEQ(A {name}, b) WITHIN 9 us"):
+        with pytest.raises(ec.InputError, match=r"EC317.*the result has"):
+            ec.match(EVENTS, query)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 def make(name: str) -> ec.Runtime:
     query, settings = PLANS[name]
-    return ec.Runtime(query, type="type", lateness="3 us", **settings)
+    return ec.Runtime(query, type="type", lateness="3 us", advise=False, **settings)
 
 
 def rows(batches: list[pa.RecordBatch]) -> list[str]:
@@ -122,9 +122,15 @@ def test_a_restored_runtime_forgets_what_it_had() -> None:
 
 def test_the_strategy_may_be_another() -> None:
     query, settings = PLANS["backward"]
-    runtime = ec.Runtime(query, type="type", strategy="iterative", **settings)
-    list(runtime.push(EVENTS))
-    ec.Runtime(query, type="type", strategy="auto", **settings).restore(runtime.snapshot())
+    whole, runtime, other = (
+        ec.Runtime(query, type="type", strategy=s, advise=False, **settings) for s in ("auto", "iterative", "auto")
+    )
+    expected = rows([*whole.push(EVENTS), *whole.finish()])
+    found = list(runtime.push(EVENTS.slice(0, 9)))
+    other.restore(runtime.snapshot())
+    found += other.push(EVENTS.slice(9))
+    assert rows([*found, *other.finish()]) == expected
+    assert expected
 
 
 def saved() -> bytes:

@@ -39,13 +39,14 @@ def test_anything_else_is_told_in_one_line() -> None:
     assert str(error) == "error[EC329]: Spark could not do it: Java heap space"
 
 
-def test_what_breaks_after_an_interrupt_is_the_interrupt() -> None:
+@pytest.mark.parametrize("after", [PySparkException("Answer from Java side is empty"), KeyError("m")])
+def test_what_breaks_after_an_interrupt_is_the_interrupt(after: Exception) -> None:
     @plain_failures()
     def stopped() -> None:
         try:
             raise KeyboardInterrupt
         finally:
-            raise PySparkException("Answer from Java side is empty")
+            raise after
 
     with pytest.raises(KeyboardInterrupt):
         stopped()

@@ -12,11 +12,12 @@ import pytest
 
 import eventcube as ec
 from eventcube.language.parse import parse
-from eventcube.plan.result import result_schema
-from eventcube.runtime import Runtime
+from eventcube.options import options
+from eventcube.plan.planned import plan_query
 from eventcube.schema import EventSchema
 from eventcube.spark import runs
-from eventcube.spark.partition import Share, Work, logical_of
+from eventcube.spark.earliest import tie_breakers
+from eventcube.spark.partition import Share, Work
 from eventcube.spark.runs import Budget, Sorter, in_order
 
 TINY = Budget(rows=100)
@@ -107,9 +108,11 @@ def _open_files() -> int:
 
 
 def _found(query: str, batches: list[pa.RecordBatch], budget: Budget) -> list[object]:
-    settings = {"type": "type", "time": "ts"}
-    logical = logical_of(Runtime(query, schema=batches[0].schema, **settings))
-    work = Work((Share({"q1": parse(query)}, forward=False),), settings, True, result_schema(logical), budget)
+    settings = options(type="type")
+    schema = settings.schema(batches[0].schema)
+    plan = plan_query(parse(query), schema, None, settings).physical
+    ties = tie_breakers(plan) if plan.scan.by_count else ()
+    work = Work((Share({"q1": plan}, forward=False),), schema, True, plan.sink.schema, ties, budget)
     return sorted(tuple(map(str, row.values())) for batch in work(iter(batches)) for row in batch.to_pylist())
 
 

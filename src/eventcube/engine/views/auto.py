@@ -25,9 +25,9 @@ from eventcube.engine.views.cost import (
 )
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.rewrite import Rewrite
-from eventcube.engine.views.strategy import Executor, Part, Strategy, interval, register
+from eventcube.engine.views.strategy import Executor, Strategy, interval, register, standalone
 from eventcube.engine.views.view import NEVER
-from eventcube.plan.physical import Bind, Program, Reject, Union
+from eventcube.plan.steps import Bind, FlatCases, NoFlatForm, Part, Program, Reject, Union, form_of, recomputed
 
 # For so many calls a decision holds if they are alike and cost as much as the decision; for fewer if they cost more.
 _STAY, _DECIDE = 15, 12_000.0
@@ -67,11 +67,11 @@ class Auto:
     """
 
     def __init__(self, part: Part) -> None:
-        assert part.inner is not None
-        self.part, self.inner = part, part.inner
+        self.part, self.inner = part, standalone(part)
         self.balanced = Balanced(part)
         self._known: dict[str, Strategy] = {"iterative": Iterative(part), "balanced": self.balanced}
-        if isinstance(part, Reject) and part.flat is not None:
+        self._no_flat_form = form_of(part, NoFlatForm)
+        if form_of(part, FlatCases) is not None:
             self._known["rewrite"] = Rewrite(part)
         self.tally = Tally()
         self._looked = _whole(self.inner.nearest)
@@ -79,8 +79,9 @@ class Auto:
         self._given = self._possible = self._each = 0.0
         self._expected: Costs | None = None
         self._outer = self._stays = 0
-        last = part.program[-1]
-        self._narrowed = _narrowed(part.program)
+        program = recomputed(part)
+        last = program[-1]
+        self._narrowed = _narrowed(program)
         self._tested = not isinstance(last, Bind) or bool(last.compare or last.filters or last.distinct)
 
     @property
@@ -128,8 +129,8 @@ class Auto:
         for name, cost in sorted(tally.expected.items(), key=lambda e: e[1]):
             yield f"expected of {name}: {cost:,.0f}, in events looked at, calls and look-ups included"
         yield f"measured: {tally.looked:,} events looked at, {tally.computed:,} results computed"
-        if isinstance(self.part, Reject) and self.part.flat is None:
-            yield f"no flat form: {self.part.refusal}"
+        if self._no_flat_form is not None:
+            yield f"no flat form: {self._no_flat_form.reason}"
         if self._possible:
             yield f"of the results its events could make, {self._given / self._possible:.3g} were results"
 
@@ -167,8 +168,8 @@ class Auto:
             self._selectivity(executor),
             self._narrowed,
             self._tested,
-            tied=bool(self.inner.after),
-            plain=executor.store.order is None and self.inner.link is None,
+            tied=bool(self.inner.residual),
+            plain=executor.store.order is None and self.inner.key is None,
         )
         if asked.anew(hand_on=hand_on) > asked.looked_up():
             # Otherwise a view is behind whatever it has.
@@ -181,7 +182,7 @@ class Auto:
         """What part of the possible results there were; as far as nothing is known, an equality leaves one value."""
         if self._possible:
             return min(1.0, self._given / self._possible)
-        return 1.0 if self.inner.link is None else 1.0 / self.balanced.view.attach(executor).groups
+        return 1.0 if self.inner.key is None else 1.0 / self.balanced.view.attach(executor).groups
 
     def _fresh(self, lo: Ints, hi: Ints, executor: Executor) -> int:
         """How many of the last events in the intervals the view does not have yet."""

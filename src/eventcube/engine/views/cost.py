@@ -15,7 +15,7 @@ import numpy.typing as npt
 from eventcube.engine.kernels import Ints, seek
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Executor
-from eventcube.plan.physical import Inner
+from eventcube.plan.steps import StandalonePart
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,10 +41,10 @@ class Intervals:
 
 def sample(table: Table) -> Table:
     """Some of the outer rows, from everywhere among them."""
-    return Table(table.columns, table.data[:, :: max(1, len(table) // _SAMPLE)])
+    return Table(table.columns, table.data[:, :: max(1, len(table) // _SAMPLE)].copy())
 
 
-def intervals(inner: Inner, asked: int, lo: Ints, hi: Ints, executor: Executor) -> Intervals:
+def intervals(inner: StandalonePart, asked: int, lo: Ints, hi: Ints, executor: Executor) -> Intervals:
     """What a sample of the intervals that are asked for holds."""
     hi = np.maximum(lo, hi)
     stacks = [executor.store.stack(slot).rows for slot in reversed(inner.slots)]

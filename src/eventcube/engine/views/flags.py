@@ -1,4 +1,9 @@
-"""Whether intervals are empty: all that a negated part needs to be known of, one flag for each interval."""
+"""Whether intervals are empty: all that a negated part needs to be known of.
+
+Of an interval without a result the interval itself is kept: whatever lies inside it has none, either. Of one with a
+result the extent of that result is kept, not the interval: the result may lie in rows that are dropped later, while the
+rest of the interval is still asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +21,25 @@ _ROUNDS = 3
 
 
 class Flags:
-    """Intervals that have no result, and intervals that have one."""
+    """Intervals that have no result, and the extents of results that were found: from the first event to the last."""
 
     def __init__(self, view: View) -> None:
-        self.view, self.records = view, Records()
-        self.empty = np.zeros(0, np.bool_)
+        self.view = view
+        self.empty, self.extents = Records(), Records()
         self._purged = view.many
         view.followers.append(self._move)
 
     def _move(self, before: Places, places: Places, rows: Ints) -> None:
-        self.empty = self.empty[self.records.move(before, places, rows)]
+        self.empty.move(before, places, rows)
+        self.extents.move(before, places, rows, clip=False)
+
+    def __len__(self) -> int:
+        return len(self.empty) + len(self.extents)
 
     @property
     def bytes(self) -> int:
-        """Two ends and a flag for each interval."""
-        return 17 * len(self.records)
+        """Two ends for each interval."""
+        return 16 * len(self)
 
     def exists(self, asks: Asks, executor: Executor) -> Bools:
         """For each interval whether it has a result, computed where no flag says so."""
@@ -52,31 +61,39 @@ class Flags:
 
     def _purge(self, place: int) -> None:
         """Forget flags that end before all that is asked for, once there are many."""
-        if len(self.records) > 2 * self._purged:
-            alive = self.records.hi > place
-            self.records.where(alive)
-            self.empty = self.empty[alive]
-            self._purged = max(len(self.records), self.view.many)
+        if len(self) > 2 * self._purged:
+            for records in (self.empty, self.extents):
+                records.where(records.hi > place)
+            self._purged = max(len(self), self.view.many)
 
     def _known(self, asks: Asks) -> tuple[Bools, Bools, Ints]:
         """Which intervals are decided, which of those have a result, and how far each is known to have none."""
-        lo, hi = self.records.lo[self.empty], self.records.hi[self.empty]
+        lo, hi = self.empty.lo, self.empty.hi
         order = np.argsort(lo, kind="stable")
         reach = np.maximum.accumulate(np.append(-1, hi[order]))[np.searchsorted(lo[order], asks.lo, side="right")]
-        lo, hi = self.records.lo[~self.empty], self.records.hi[~self.empty]
+        lo, hi = self.extents.lo, self.extents.hi
         order = np.argsort(lo, kind="stable")
         nearest = np.minimum.accumulate(np.append(hi[order], 2**62)[::-1])[::-1]
         some = nearest[np.searchsorted(lo[order], asks.lo)] <= asks.hi
         return some | (reach >= asks.hi), some, np.maximum(reach, asks.lo)
 
     def _compute(self, asks: Asks, executor: Executor) -> None:
-        found = np.zeros(len(asks), np.bool_)
+        """Find for each interval the result that begins last, which stays longest, or that there is none."""
+        assert self.view.places is not None
+        begins, ends = np.full(len(asks), -1, np.int64), np.zeros(len(asks), np.int64)
         for requests, of in self.view.asked_rows(asks, self._known(asks)[2]):
             for out in self.view.results(self.view.inner.nearest, requests, executor):
-                found[of[out[ORIGIN]]] = True
+                first, last = self.view.places.of_results(out)
+                own = of[out[ORIGIN]]
+                order = np.argsort(first, kind="stable")
+                first, last, own = first[order], last[order], own[order]
+                later = first > begins[own]
+                # Of several for one interval the last assignment stands, and they ascend.
+                begins[own[later]], ends[own[later]] = first[later], last[later] + 1
         executor.counters.view_intervals += len(asks)
-        self.records.add(asks)
-        self.empty = np.concatenate([self.empty, ~found])
+        found = begins >= 0
+        self.empty.add(asks.where(~found))
+        self.extents.add(Asks(begins[found], ends[found]).distinct()[0])
         executor.note_bytes()
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import Table
-from eventcube.engine.views.strategy import Executor, Part, register
-from eventcube.plan.physical import Bind
+from eventcube.engine.views.strategy import Executor, register
+from eventcube.plan.steps import Bind, Part, recomputed
 
 
 @register("iterative")
@@ -20,9 +20,9 @@ class Iterative:
     bytes = 0
 
     def __init__(self, part: Part) -> None:
-        self.program = part.program
+        self.program = recomputed(part)
         # A negated event is no nested part.
-        self._nested = len(part.program) > 1 or not isinstance(part.program[0], Bind)
+        self._nested = len(self.program) > 1 or not isinstance(self.program[0], Bind)
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""

@@ -134,7 +134,7 @@ class Kept:
         """More results, none of which is there already: their events, and the places of the first and the last."""
         if not block.shape[1]:
             return
-        block = block[:, _order(block[-2], block[-1])]
+        block = block.take(_order(block[-2], block[-1]), axis=1)
         if len(self) and block[-1, 0] <= self.lasts[-1]:
             self.rebuild(
                 np.concatenate([self._results.columns, block], axis=1),
@@ -158,12 +158,12 @@ class Kept:
         self._before = 0
         if block.shape[1]:
             order = _order(block[-2], block[-1])
-            self._append(block[:, order], used[order])
+            self._append(block.take(order, axis=1), used[order])
 
     def keep(self, block: Ints, alive: Bools) -> int:
         """Keep some of the results, as they are in the block; gives how many of the others nobody has asked for."""
         used = self.used()
-        self.rebuild(block[:, alive], used[alive])
+        self.rebuild(block.compress(alive, axis=1), used[alive])
         return int((~used & ~alive).sum())
 
     def _append(self, block: Ints, used: Bools | None) -> None:

@@ -10,8 +10,9 @@ from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.kept import Asks
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.sliding import Sliding
-from eventcube.engine.views.strategy import Executor, Part, register
+from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Places, Requests
+from eventcube.plan.steps import Part
 
 
 @register("passive")
@@ -19,7 +20,7 @@ class Passive(Sliding):
     """Keeps a record of each interval it computed, and each result once, whatever intervals it lies in.
 
     An interval that lies in a recorded one is looked up; of one that a record overlaps from the left, what ends after
-    the record is computed; any other is computed whole. Of a negated part only a flag is kept for each interval.
+    the record is computed; any other is computed whole. Of a negated part only whether each interval is empty.
     """
 
     def __init__(self, part: Part) -> None:

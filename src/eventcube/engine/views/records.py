@@ -66,18 +66,21 @@ class Records:
         """Keep only some."""
         self.lo, self.hi = self.lo[kept], self.hi[kept]
 
-    def move(self, before: Places, places: Places, rows: Ints) -> Bools:
-        """Turn to a new store, given the rows its events had; says which records are left."""
+    def move(self, before: Places, places: Places, rows: Ints, *, clip: bool = True) -> Bools:
+        """Turn to a new store, given the rows its events had; says which records are left.
+
+        Of one that has lost its front the rest is left, or with `clip=False` nothing.
+        """
         if not len(self):
             return np.zeros(0, np.bool_)
         if places.plain:
-            kept = self.hi > places.shift
+            kept = (self.hi if clip else self.lo + 1) > places.shift
         else:
             offset = places.offsets_after(before, rows)[before.group(self.lo)]
             last = rows[before.rows(self.hi - 1)]
-            kept = (last >= 0) & (offset >= 0)
-            last, offset = last[kept], offset[kept]
-            first = rows[before.rows(self.lo[kept])]
+            first = rows[before.rows(self.lo)]
+            kept = (last >= 0) & (offset >= 0) & (clip | (first >= 0))
+            first, last, offset = first[kept], last[kept], offset[kept]
             self.lo[kept] = np.where(first >= 0, first, places.store.segment_starts[last]) + offset
             self.hi[kept] = last + 1 + offset
         self.where(kept)

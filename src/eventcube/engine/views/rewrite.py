@@ -7,8 +7,8 @@ import numpy as np
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.iterative import Iterative
-from eventcube.engine.views.strategy import Executor, Part, register
-from eventcube.plan.physical import Reject
+from eventcube.engine.views.strategy import Executor, register
+from eventcube.plan.steps import FlatCases, Part, form_of
 
 
 @register("rewrite")
@@ -20,7 +20,8 @@ class Rewrite(Iterative):
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self.flat = part.flat if isinstance(part, Reject) else None
+        cases = form_of(part, FlatCases)
+        self.flat = None if cases is None else cases.program
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""

@@ -14,8 +14,9 @@ from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks, Kept
 from eventcube.engine.views.records import Records
-from eventcube.engine.views.strategy import Executor, Part, register
+from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Places, TooMuchError, View, blocks
+from eventcube.plan.steps import Part
 
 # Results are sorted by record, then as in other views: no place is larger.
 SPAN = 1 << 41
@@ -27,7 +28,7 @@ class Semantic:
     """Each interval that is not inside another has a record with its results.
 
     If a record overlaps it from the left, the new one refers to that and holds only what ends after it; otherwise it
-    holds all its results, even those that others hold. Of a negated part only a flag is kept for each interval.
+    holds all its results, even those that others hold. Of a negated part only whether each interval is empty.
     """
 
     def __init__(self, part: Part) -> None:
@@ -60,11 +61,11 @@ class Semantic:
             executor.counters.inner_reused -= self.kept.mark(own)
             for parent, place in self.kept.pairs(own):
                 executor.counters.inner_reused += len(parent)
-                yield from executor.run(self.inner.after, self.view.extended(table, self.kept, of[parent], place))
+                yield from executor.run(self.inner.residual, self.view.extended(table, self.kept, of[parent], place))
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
-        if self.inner.after:
+        if self.inner.residual:
             return sum(len(out) for out in self.join(table, executor))
         distinct, which = self.view.asks(table, executor).distinct()
         holder = self._holders(distinct, executor)
@@ -157,7 +158,7 @@ class Semantic:
                 offset = (owner + len(self.records)) * SPAN
                 rows = out.only(self.inner.slots).data
                 rows = np.where(rows < 0, -1, rows + self._shift)
-                blocks.append(np.vstack([rows, first + offset, last + offset])[:, inside])
+                blocks.append(np.vstack([rows, first + offset, last + offset]).compress(inside, axis=1))
                 size += blocks[-1].shape[1]
                 if size > self.view.most:
                     raise TooMuchError
@@ -171,6 +172,8 @@ class Semantic:
         if len(self.kept) + len(self.records) > 2 * self._purged:
             alive = self.records.hi > place
             self.records.where(alive)
+            # One that refers to a record that is gone has nothing before its end, and would be asked for it.
+            self.records.lo = np.maximum(self.records.lo, place)
             counters.inner_unused += self._keep(alive)
             self._purged = max(len(self.kept) + len(self.records), self.view.many)
 

@@ -13,8 +13,9 @@ from eventcube.engine.kernels import Bools
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Asks
-from eventcube.engine.views.strategy import Executor, Part
+from eventcube.engine.views.strategy import Executor
 from eventcube.engine.views.view import Requests, TooMuchError, View
+from eventcube.plan.steps import Part
 
 # So many last events are computed in one go, so that what is kept at a time is bounded.
 STRIDE = 1 << 14
@@ -51,11 +52,11 @@ class Sliding(ABC):
                 yield from self.anew.join(piece, executor)
                 continue
             for out in self._pairs(piece, asks, executor):
-                yield from executor.run(self.inner.after, out)
+                yield from executor.run(self.inner.residual, out)
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
-        if self.inner.after:
+        if self.inner.residual:
             return sum(len(out) for out in self.join(table, executor))
         total = 0
         for piece, asks in self._asked(table, executor):
@@ -77,14 +78,14 @@ class Sliding(ABC):
             kept = self.view.kept
             if asks is None:
                 found[piece[ORIGIN]] = self.anew.exists(piece, executor)
-            elif kept is None or not self.inner.after:
+            elif kept is None or not self.inner.residual:
                 fresh = 0 if kept is None else kept.mark(asks)
                 there = self.view.exists(asks) if kept is None else kept.any(asks)
                 executor.counters.inner_reused += max(0, int(np.count_nonzero(there)) - fresh)
                 found[piece[ORIGIN]] = there
             else:
                 for out in self._pairs(piece, asks, executor):
-                    for passed in executor.run(self.inner.after, out):
+                    for passed in executor.run(self.inner.residual, out):
                         found[passed[ORIGIN]] = True
         return found
 
@@ -110,7 +111,7 @@ class Sliding(ABC):
         stride = max(1, STRIDE // self._finer)
         cuts = self._cuts(asks, stride)
         for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
-            piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end])
+            piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end].copy())
             own = Asks(asks.lo[start:end], asks.hi[start:end])
             if self._rest:
                 self._rest -= 1
@@ -156,10 +157,10 @@ class Sliding(ABC):
         assert view.places is not None
         rows = view.anchors()
         places = view.places.of_anchors(rows)
-        if view.inner.link is not None:
+        if view.inner.key is not None:
             order = np.argsort(places, kind="stable")
             rows, places = rows[order], places[order]
         seen = view.places.ungrouped(asks)
-        span = 0 if view.inner.link is None else executor.store.size + 1
+        span = 0 if view.inner.key is None else executor.store.size + 1
         shift, seq = view.places.shift, executor.store.seq
         return Requests(*unmet(seen.lo, seen.hi, places, rows, view.since, seq, shift, span), once=True)

@@ -13,12 +13,11 @@ from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, START, Table
 from eventcube.errors import OptionError, did_you_mean
-from eventcube.language.syntax import Query, Value
-from eventcube.options import ITERATIVE, Ways
+from eventcube.language.syntax import Query
+from eventcube.options import ITERATIVE, StrategyChoice
+from eventcube.plan.expressions import Expression
 from eventcube.plan.parts import check_parts
-from eventcube.plan.physical import Limit, Nested, Program, Reject
-
-Part = Nested | Reject
+from eventcube.plan.steps import Bound, Nested, Part, Program, Reject, StandalonePart, form_of
 
 
 class Executor(Protocol):
@@ -36,13 +35,13 @@ class Executor(Protocol):
     def count(self, program: Program, table: Table) -> int:
         """How many ways there are through the program."""
 
-    def limit(self, limit: Limit, table: Table) -> Ints:
+    def limit(self, limit: Bound, table: Table) -> Ints:
         """One end of each partial match's range of rows."""
 
-    def value(self, value: Value, table: Table) -> Column:
+    def value(self, value: Expression, table: Table) -> Column:
         """A value that depends on bound events, for each partial match."""
 
-    def value_of(self, value: Value, rows: Ints) -> Column:
+    def value_of(self, value: Expression, rows: Ints) -> Column:
         """A value that depends on one event, for each of some rows."""
 
     def note_bytes(self) -> None:
@@ -78,6 +77,13 @@ class Strategy(Protocol):
         """Nothing more will be asked."""
 
 
+def standalone(part: Part) -> StandalonePart:
+    """The part by itself, which every strategy that keeps results needs."""
+    form = form_of(part, StandalonePart)
+    assert form is not None
+    return form
+
+
 Make = Callable[[Part], Strategy]
 _registered: dict[str, Make] = {}
 
@@ -100,13 +106,13 @@ def strategies() -> dict[str, Make]:
     return dict(_registered)
 
 
-def check_ways(ways: Ways, queries: Iterable[Query]) -> None:
+def check_strategies(choice: StrategyChoice, queries: Iterable[Query]) -> None:
     """Refuse strategies that are not known, or are for parts that no query has."""
     known = strategies()
-    for name in (ways.default, *ways.parts.values()):
+    for name in (choice.default, *choice.parts.values()):
         if name not in known:
             raise OptionError(f"unknown strategy {name!r}", code="EC404", hint=did_you_mean(name, sorted(known)))
-    check_parts(ways, queries)
+    check_parts(choice, queries)
 
 
 class Parts:
@@ -126,12 +132,18 @@ class Parts:
             self._parts.clear()
         self._newest = newest
 
+    def forget_positive(self) -> None:
+        """Forget the results of parts that are not negated."""
+        for number in [number for number, part in self._parts.items() if isinstance(part, Nested)]:
+            del self._found[number], self._parts[number]
+
     def __getitem__(self, part: Part) -> Strategy:
-        if id(part) not in self._found:
-            way = part.way if part.inner is not None else ITERATIVE
-            self._found[id(part)] = self._known[way](part)
-            self._parts[id(part)] = part
-        return self._found[id(part)]
+        if part.id not in self._found:
+            # One event, or a part inside another that is recomputed, has nothing but a program.
+            strategy = part.strategy if form_of(part, StandalonePart) is not None else ITERATIVE
+            self._found[part.id] = self._known[strategy](part)
+            self._parts[part.id] = part
+        return self._found[part.id]
 
     def report(self) -> Iterator[str]:
         """For each part that decides for itself what it expected and what it did, in words."""

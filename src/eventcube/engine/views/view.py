@@ -22,8 +22,8 @@ from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.kept import Asks, Kept, nearest_before
-from eventcube.engine.views.strategy import Executor, Part, interval
-from eventcube.plan.physical import Bind, Inner, Nested, Program
+from eventcube.engine.views.strategy import Executor, interval, standalone
+from eventcube.plan.steps import Bind, Nested, Part, Program, StandalonePart
 
 NEVER = 2**62
 # So many results are asked for in one go.
@@ -67,21 +67,21 @@ class Requests:
 class Places:
     """Where events and intervals lie, in one store, for one nested part."""
 
-    def __init__(self, inner: Inner, executor: Executor) -> None:
+    def __init__(self, inner: StandalonePart, executor: Executor) -> None:
         self.store = executor.store
         self.inner, self._executor = inner, executor
-        self.plain = self.store.order is None and inner.link is None
+        self.plain = self.store.order is None and inner.key is None
         self.shift = int(self.store.events.seq[0]) if self.plain and self.store.size else 0
         # What an equality splits the results by, in order.
         self.values: Array = np.zeros(0, np.int64)
-        if inner.link is not None:
-            known = self.value_of(self.store.stack(inner.link.slot).rows)
+        if inner.key is not None:
+            known = self.value_of(self.store.stack(inner.key.slot).rows)
             self.values = np.unique(known.values[valid_mask(known)])
 
     def value_of(self, rows: Ints) -> Column:
         """What events say of the group they are of."""
-        assert self.inner.link is not None
-        return self._executor.value_of(self.inner.link.inner, rows)
+        assert self.inner.key is not None
+        return self._executor.value_of(self.inner.key.inner, rows)
 
     @property
     def groups(self) -> int:
@@ -95,9 +95,9 @@ class Places:
     def of_asks(self, table: Table, lo: Ints, hi: Ints) -> Asks:
         """The intervals of outer rows."""
         hi = np.maximum(lo, hi)
-        if self.inner.link is None:
+        if self.inner.key is None:
             return Asks(lo + self.shift, hi + self.shift)
-        offset = self._offset(self._executor.value(self.inner.link.outer, table))
+        offset = self._offset(self._executor.value(self.inner.key.outer, table))
         return Asks(lo + offset, np.where(offset < 0, lo, hi) + offset)
 
     def of_results(self, table: Table) -> tuple[Ints, Ints]:
@@ -112,34 +112,34 @@ class Places:
 
     def _offsets(self, table: Table) -> Ints:
         """How far the places of each result are from its rows; below 0 if it is null, which equals nothing."""
-        if self.inner.link is None:
+        if self.inner.key is None:
             return np.full(len(table), self.shift, np.int64)
-        return self._offset(self._executor.value(self.inner.link.inner, table))
+        return self._offset(self._executor.value(self.inner.key.inner, table))
 
     def of_anchors(self, rows: Ints) -> Ints:
         """The places of events that may be the last of a result; below 0 for one that no group can have."""
-        link = self.inner.link
-        if link is None or link.end is None:
+        key = self.inner.key
+        if key is None or key.end is None:
             return rows + self.shift
-        return rows + self._offset(self._executor.value_of(link.end, rows))
+        return rows + self._offset(self._executor.value_of(key.end, rows))
 
     def rows(self, places: Ints) -> Ints:
         """The rows of places."""
-        return places - self.shift if self.inner.link is None else places % (self.store.size + 1)
+        return places - self.shift if self.inner.key is None else places % (self.store.size + 1)
 
     def group(self, places: Ints) -> Ints:
         """The number of the group that each place is in."""
-        return np.zeros(len(places), np.int64) if self.inner.link is None else places // (self.store.size + 1)
+        return np.zeros(len(places), np.int64) if self.inner.key is None else places // (self.store.size + 1)
 
     def offsets_after(self, before: Places, rows: Ints) -> Ints:
         """For each group of the store before how far it is from the first now, below 0 if there is no event of it left.
 
         Values may be told by other numbers now, so that events have to say which they are of: the latest of each group.
         """
-        link = self.inner.link
-        if link is None:
+        key = self.inner.key
+        if key is None:
             return np.zeros(1, np.int64)
-        own = before.store.stack(link.slot).rows
+        own = before.store.stack(key.slot).rows
         group = place_among(before.values, before.value_of(own))
         latest = np.full(before.groups, -1, np.int64)
         latest[group[group >= 0]] = rows[own[group >= 0]]
@@ -149,7 +149,7 @@ class Places:
 
     def ungrouped(self, asks: Asks) -> Asks:
         """Intervals as the last events of results see them, if those do not tell what group they are of."""
-        if self.inner.link is None or self.inner.link.end is not None:
+        if self.inner.key is None or self.inner.key.end is not None:
             return asks
         return Asks(self.rows(asks.lo), self.rows(asks.hi))
 
@@ -172,11 +172,10 @@ class View:
     most = 1 << 21
 
     def __init__(self, part: Part) -> None:
-        assert part.inner is not None
-        self.part, self.inner = part, part.inner
-        by_tuples = isinstance(part, Nested) or bool(self.inner.after)
-        link = self.inner.link
-        self.kept = Kept(len(self.inner.slots)) if by_tuples or (link is not None and link.end is None) else None
+        self.part, self.inner = part, standalone(part)
+        by_tuples = isinstance(part, Nested) or bool(self.inner.residual)
+        key = self.inner.key
+        self.kept = Kept(len(self.inner.slots)) if by_tuples or (key is not None and key.end is None) else None
         self.since = np.zeros(0, np.int64)
         self.nearest = np.zeros(0, np.int64)
         self.places: Places | None = None
@@ -246,7 +245,7 @@ class View:
         if not len(asked):
             return None
         row = int(self.places.rows(asked.lo).min())
-        if self.inner.link is None:
+        if self.inner.key is None:
             counters.inner_unused += self.kept.drop_before(row + self.places.shift)
         else:
             counters.inner_unused += self.kept.keep(self.kept.block, self.places.rows(self.kept.lasts) >= row)

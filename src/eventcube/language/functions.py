@@ -1,0 +1,63 @@
+"""The functions of the language: what they are called, and how many values they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eventcube.errors import did_you_mean
+
+AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+# The parts of a time, as a clock in the zone of its column shows them.
+TIME_PARTS = ("YEAR", "MONTH", "DAY", "WEEKDAY", "HOUR", "MINUTE")
+# The least and the greatest number of values that each takes; None: as many as there are.
+FUNCTIONS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys((*TIME_PARTS, "DATE", "ABS", "LOWER", "UPPER", "LENGTH"), (1, 1)),
+    "ROUND": (1, 2),
+    "COALESCE": (2, None),
+}
+
+_PARTS_OF_DAYS = "DATE(a.ts) is the day, and HOUR(a.ts), MONTH(a.ts) and others are parts of a time"
+_NO_CLOCK = "a query knows no time of its own: write the moment, as '2024-01-31 12:00:00'"
+_NO_CASES = "there are no values by cases: COALESCE(x, y) is the first that is not null; compute others beforehand"
+_LIKE = "there is LIKE: a.s LIKE 'abc%'"
+# Functions that SQL and others have, and what there is here.
+_ELSEWHERE = {
+    **dict.fromkeys(("DATE_TRUNC", "TRUNC", "EXTRACT", "DATE_PART"), _PARTS_OF_DAYS),
+    **dict.fromkeys(("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DAYNAME"), "WEEKDAY(a.ts) is 1 on Monday and 7 on Sunday"),
+    **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "TODAY", "GETDATE", "SYSDATE"), _NO_CLOCK),
+    **dict.fromkeys(("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "subtract one time from another: b.ts - a.ts < 1 hour"),
+    **dict.fromkeys(("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "add a length of time to a time: a.ts + 1 hour"),
+    **dict.fromkeys(("CAST", "TRY_CAST", "CONVERT"), "give the column the type that is meant beforehand"),
+    **dict.fromkeys(("IFNULL", "NVL"), "COALESCE(x, y) is the first that is not null"),
+    **dict.fromkeys(("CASE", "IF", "IIF", "NULLIF"), _NO_CASES),
+    **dict.fromkeys(("CONCAT", "CONCAT_WS"), "texts cannot be joined; return each of them"),
+    **dict.fromkeys(("CONTAINS", "STARTSWITH", "ENDSWITH", "SUBSTRING", "SUBSTR"), _LIKE),
+    **dict.fromkeys(("LEN", "CHAR_LENGTH"), "LENGTH(a.s) counts characters"),
+    **dict.fromkeys(("MEAN", "AVERAGE"), "AVG(a.x) is the mean"),
+}
+# A name that is less like one of ours is that of another function.
+_ALIKE = 0.75
+
+
+def instead(name: str, known: Iterable[str]) -> str | None:
+    """A hint what to use in place of a function that is not known: what it is called here, or the known ones.
+
+    >>> instead("sumx", AGGREGATES), instead("MEDIAN", AGGREGATES)
+    ("did you mean 'SUM'? known: AVG, COUNT, MAX, MIN, SUM", 'known: AVG, COUNT, MAX, MIN, SUM')
+    """
+    return _ELSEWHERE.get(name.upper()) or did_you_mean(name, known, alike=_ALIKE)
+
+
+def how_many(function: str) -> str:
+    """How many values a function takes, in words.
+
+    >>> how_many("LOWER"), how_many("ROUND"), how_many("COALESCE")
+    ('one value', 'one or two values', 'two values or more')
+    """
+    match FUNCTIONS[function]:
+        case 1, 1:
+            return "one value"
+        case 1, 2:
+            return "one or two values"
+        case _:
+            return "two values or more"

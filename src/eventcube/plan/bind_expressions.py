@@ -1,0 +1,284 @@
+"""Bind values and conditions: every value gets its kind and encoding, and what makes no sense is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow.types as pat
+
+from eventcube.errors import Diagnostic, Span
+from eventcube.language import syntax
+from eventcube.language.functions import TIME_PARTS
+from eventcube.nodes import walk
+from eventcube.options import UNITS_IN_MICROSECONDS
+from eventcube.plan.expressions import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Between,
+    Call,
+    Clock,
+    ColumnRef,
+    Comparison,
+    Condition,
+    Constant,
+    Encoding,
+    Expression,
+    In,
+    IsNull,
+    IsTrue,
+    Like,
+    Negative,
+    Not,
+)
+from eventcube.plan.functions import Report, call_kind
+from eventcube.plan.hints import compare_hint, compute_hint, no_time
+from eventcube.plan.zones import column_zone, known_zone
+from eventcube.schema import Kind, TypedColumns, is_long, plain_type
+
+_NULL = Constant(None, Kind.NULL)
+_ENCODINGS = {Kind.TEXT: Encoding.TEXT, Kind.OTHER: Encoding.NULLS, Kind.NULL: Encoding.NULLS}
+
+
+class ExpressionBinder:
+    """Binds values and conditions over typed columns; `slots` says which slot a variable is."""
+
+    def __init__(self, columns: TypedColumns, slots: Mapping[str, int], report: Report) -> None:
+        self._columns, self._slots, self._report = columns, slots, report
+
+    # Values.
+
+    def value(self, value: syntax.Value) -> Expression:
+        """The value, bound; one that cannot be computed is reported, and counts as null from there on."""
+        match value:
+            case syntax.Attribute(var, name):
+                return self.column(self._slots[var], name)
+            case syntax.Literal(constant):
+                return _constant(constant)
+            case syntax.Duration(microseconds):
+                return Constant(microseconds, Kind.DURATION)
+            case syntax.Timestamp(microseconds, zoned):
+                return Constant(microseconds, Kind.TIME, zoned=zoned)
+            case syntax.Minus(inner):
+                return self._negative(value, self.value(inner))
+            case syntax.Arithmetic(op, left, right):
+                return self._arithmetic(value, op, self.value(left), self.value(right))
+            case syntax.Call():
+                return self._call(value)
+            case syntax.Column() | syntax.Aggregate():
+                # HAVING's names are exchanged for columns of the groups before they are bound.
+                raise AssertionError(value)
+
+    def column(self, slot: int, name: str) -> ColumnRef:
+        """A column of a slot's event; the time is a time also where it is written as text."""
+        kind = self._columns.kind(name)
+        if kind is Kind.TIME and name == self._columns.time and self._columns.time_is_text:
+            return ColumnRef(slot, name, kind, Encoding.TIME_TEXT)
+        return ColumnRef(slot, name, kind, _ENCODINGS.get(kind, Encoding.NUMBER))
+
+    def _negative(self, written: syntax.Minus, value: Expression) -> Expression:
+        if isinstance(value, Constant) and value.kind.numeric:
+            assert isinstance(value.value, int | float)
+            return replace(value, value=-value.value)
+        if value.kind.numeric or value.kind in (Kind.DURATION, Kind.NULL):
+            return Negative(value)
+        self._problem("EC211", f"cannot negate {value.kind.value}", written.span)
+        return _NULL
+
+    def _arithmetic(self, written: syntax.Arithmetic, op: str, left: Expression, right: Expression) -> Expression:
+        kind = _arithmetic_kind(op, left.kind, right.kind)
+        if kind is not None:
+            return Arithmetic(op, left, right, kind)
+        hint = compute_hint(op, (written.left, left), (written.right, right), self._columns)
+        self._problem("EC212", f"cannot compute {left.kind.value} {op} {right.kind.value}", written.span, hint)
+        return _NULL
+
+    def _call(self, written: syntax.Call) -> Expression:
+        arguments = tuple(self.value(a) for a in written.arguments)
+        clock = None
+        if written.function in (*TIME_PARTS, "DATE") and len(arguments) == 1:
+            clock = self._clock(arguments[0], written.arguments[0].span)
+        kind = call_kind(written, [a.kind for a in arguments], self._report, timed=clock is not None)
+        return Call(written.function, arguments, kind, clock)
+
+    def _clock(self, value: Expression, span: Span) -> Clock | None:
+        """The clock by which a function reads a time: it shows what clocks show in the zone of the column."""
+        if value.kind is Kind.INTEGER:
+            counts = isinstance(value, ColumnRef) and value.column == self._columns.time
+            return Clock(None, UNITS_IN_MICROSECONDS[self._columns.time_unit]) if counts else None
+        zone = zone_of(value, self._columns)
+        if zone is not None and known_zone(zone) is None:
+            self._problem("EC227", f"unknown time zone {zone!r}", span, "cast the column to another")
+        return Clock(None if zone is None else known_zone(zone))
+
+    # Conditions.
+
+    def condition(self, qual: syntax.Qual) -> Condition:
+        """The condition, bound; what does not fit is reported."""
+        match qual:
+            case syntax.Comparison(op, left, right):
+                return _comparison(op, *self._alike(left, right), self._columns)
+            case syntax.In(value, options):
+                return self._in([self._alike(value, option) for option in options], self.value(value))
+            case syntax.Between(value, low, high):
+                return self._between(self._alike(value, low), self._alike(value, high))
+            case syntax.Like(value, pattern, escape):
+                text = self.value(value)
+                if text.kind not in (Kind.TEXT, Kind.NULL):
+                    self._problem("EC226", f"LIKE is for text, and this is {text.kind.value}", value.span)
+                return Like(text, pattern, escape)
+            case syntax.IsNull(value):
+                own = self.value(value)
+                if isinstance(own, ColumnRef) and own.encoding is Encoding.TEXT:
+                    own = replace(own, encoding=Encoding.NULLS)
+                return IsNull(own)
+            case syntax.Truth(value):
+                own = self.value(value)
+                if own.kind not in (Kind.BOOLEAN, Kind.NULL):
+                    message = f"this is {own.kind.value}, not a condition"
+                    self._problem("EC213", message, qual.span, "compare it, say with =")
+                return IsTrue(own)
+            case syntax.AllOf(quals):
+                return AllOf(tuple(map(self.condition, quals)))
+            case syntax.AnyOf(quals):
+                return AnyOf(tuple(map(self.condition, quals)))
+            case syntax.NotQual(inner):
+                return Not(self.condition(inner))
+
+    def _in(self, pairs: list[tuple[Expression, Expression]], value: Expression) -> Condition:
+        equalities = [_comparison("=", one, option, self._columns) for one, option in pairs]
+        values = {equality.left for equality in equalities} or {value}
+        if len(values) == 1:
+            return In(values.pop(), tuple(equality.right for equality in equalities))
+        # Some options are compared exactly and some as floats.
+        return AnyOf(tuple(equalities))
+
+    def _between(self, lower: tuple[Expression, Expression], upper: tuple[Expression, Expression]) -> Condition:
+        least, most = _comparison(">=", *lower, self._columns), _comparison("<=", *upper, self._columns)
+        return Between(least.left, least.right, most.right) if least.left == most.left else AllOf((least, most))
+
+    def _alike(self, left: syntax.Value, right: syntax.Value) -> tuple[Expression, Expression]:
+        """Two values that are compared."""
+        one, other = self.value(left), self.value(right)
+        for literal, own, beside in ((right, other, one), (left, one, other)):
+            if beside.kind is Kind.TIME and isinstance(literal, syntax.Literal) and own.kind is Kind.TEXT:
+                no_time(literal, self._report)
+                return one, other
+        comparable = (
+            Kind.NULL in (one.kind, other.kind)
+            or (one.kind is other.kind and one.kind is not Kind.OTHER)
+            or (one.kind.numeric and other.kind.numeric)
+        )
+        if not comparable:
+            span = Span(min(left.span.start, right.span.start), max(left.span.end, right.span.end))
+            hint = compare_hint((left, one), (right, other), self._columns)
+            self._problem("EC210", f"cannot compare {one.kind.value} with {other.kind.value}", span, hint)
+        return one, other
+
+    def _problem(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self._report(Diagnostic(code, message, span, hint))
+
+
+def value_kind(value: syntax.Value, columns: TypedColumns, known: Callable[[str], bool]) -> Kind:
+    """The kind of a value whose variables need not be known; an attribute of a column that is not known is null."""
+    ignore: Report = lambda _: None  # noqa: E731 - a name for the type checker
+    return _KindBinder(columns, {}, ignore, known).value(value).kind
+
+
+class _KindBinder(ExpressionBinder):
+    def __init__(
+        self, columns: TypedColumns, slots: Mapping[str, int], report: Report, known: Callable[[str], bool]
+    ) -> None:
+        super().__init__(columns, slots, report)
+        self._known = known
+
+    def value(self, value: syntax.Value) -> Expression:
+        if isinstance(value, syntax.Attribute):
+            return self.column(0, value.name) if self._known(value.name) else _NULL
+        return super().value(value)
+
+
+def _constant(value: int | float | str | bool | None) -> Constant:
+    match value:
+        case None:
+            return _NULL
+        case bool():
+            return Constant(value, Kind.BOOLEAN)
+        case int():
+            return Constant(value, Kind.INTEGER)
+        case float():
+            return Constant(value, Kind.FLOAT)
+        case str():
+            return Constant(value, Kind.TEXT, Encoding.TEXT)
+
+
+def _arithmetic_kind(op: str, first: Kind, second: Kind) -> Kind | None:
+    if Kind.NULL in (first, second):
+        return Kind.NULL
+    if first.numeric and second.numeric:
+        return Kind.FLOAT if op == "/" or Kind.FLOAT in (first, second) else Kind.INTEGER
+    match op, first, second:
+        case "-", Kind.TIME, Kind.TIME:
+            return Kind.DURATION
+        case "+" | "-", Kind.TIME, Kind.DURATION:
+            return Kind.TIME
+        case "+", Kind.DURATION, Kind.TIME:
+            return Kind.TIME
+        case "+" | "-", Kind.DURATION, Kind.DURATION:
+            return Kind.DURATION
+        case "*", Kind.DURATION, (Kind.INTEGER | Kind.FLOAT):
+            return Kind.DURATION
+        case "*", (Kind.INTEGER | Kind.FLOAT), Kind.DURATION:
+            return Kind.DURATION
+        case "/", Kind.DURATION, (Kind.INTEGER | Kind.FLOAT):
+            return Kind.DURATION
+        case "/", Kind.DURATION, Kind.DURATION:
+            return Kind.FLOAT
+    return None
+
+
+# Numbers that floats would round are compared by their places in sorted order.
+
+
+def _comparison(op: str, left: Expression, right: Expression, columns: TypedColumns) -> Comparison:
+    """The comparison: exact between columns of long numbers, whole numbers and constants, else one of floats."""
+    both = (left, right)
+    if any(_is_long(v, columns) for v in both) and all(_is_exact(v, columns) for v in both):
+        left, right = _ranked(left), _ranked(right)
+    return Comparison(op, left, right)
+
+
+def _is_long(value: Expression, columns: TypedColumns) -> bool:
+    return isinstance(value, ColumnRef) and is_long(columns.columns.field(value.column).type)
+
+
+def _is_exact(value: Expression, columns: TypedColumns) -> bool:
+    match value:
+        case ColumnRef(column=name, kind=kind):
+            type_ = plain_type(columns.columns.field(name).type)
+            return kind is Kind.INTEGER or pat.is_decimal(type_) or pat.is_uint64(type_)
+        case Constant(kind=kind):
+            return kind.numeric or kind is Kind.NULL
+    return False
+
+
+def _ranked(value: Expression) -> Expression:
+    match value:
+        case ColumnRef():
+            return replace(value, encoding=Encoding.RANK)
+        case Constant(int() | float() as number):
+            # The number as it is written, so that 0.1 is a tenth.
+            exact = Decimal(int(number)) if number == int(number) else Decimal(repr(number))
+            return replace(value, value=exact, encoding=Encoding.RANK)
+    return value
+
+
+def zone_of(value: Expression, columns: TypedColumns) -> str | None:
+    """The zone of a time: that of the first column of times in it, or UTC for a moment written with a zone."""
+    nodes = list(walk(value))
+    column = next((n.column for n in nodes if isinstance(n, ColumnRef) and n.kind is Kind.TIME), None)
+    if column is not None:
+        return column_zone(column, columns)
+    return "UTC" if any(isinstance(n, Constant) and n.zoned for n in nodes) else None

@@ -1,0 +1,52 @@
+"""Predicates as steps test them: looked up, compared while candidates are joined, or tested afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from eventcube.language.printer import print_qual
+from eventcube.plan.expressions import FLIPPED, Comparison, slots_in
+from eventcube.plan.logical import LogicalQuery, Predicate
+from eventcube.plan.steps import Bind, Compare, Residual
+from eventcube.schema import Kind
+
+
+def joined_to(bind: Bind, predicates: Iterable[Predicate], optional: frozenset[int], logical: LogicalQuery) -> Bind:
+    """The join step with predicates that speak of its event.
+
+    The first equality is looked up, other comparisons with the event on one side are made for each candidate, and the
+    rest is tested on the result. Where one of the `optional` slots may not be taken, or a guard, nothing is looked up.
+    """
+    key: Compare | None = None
+    compare: list[Compare] = []
+    filters: list[Residual] = []
+    for predicate in predicates:
+        undecided = optional & predicate.slots or predicate.guard is not None
+        split = None if undecided else _split(bind.slot, predicate)
+        if split is None:
+            filters.append(residual(predicate, logical))
+        elif split.op == "=" and key is None and Kind.FLOAT not in (split.new.kind, split.bound.kind):
+            key = split
+        else:
+            compare.append(split)
+    return replace(bind, key=key, compare=tuple(compare), filters=tuple(filters))
+
+
+def _split(slot: int, predicate: Predicate) -> Compare | None:
+    """The predicate as `new op bound`, if the new event stands on one side only."""
+    match predicate.condition:
+        case Comparison(op, left, right):
+            first, second = slots_in(left), slots_in(right)
+            if first == {slot} and slot not in second:
+                return Compare(left, op, right)
+            if second == {slot} and slot not in first:
+                return Compare(right, FLIPPED[op], left)
+    return None
+
+
+def residual(predicate: Predicate, logical: LogicalQuery) -> Residual:
+    """The predicate as a step tests it on partial matches."""
+    optional = tuple(sorted(s for s in predicate.slots if logical.slots[s].alternatives))
+    guard = () if predicate.guard is None else tuple(sorted(logical.alternatives[predicate.guard]))
+    return Residual(predicate.condition, predicate.slots, optional, guard, print_qual(predicate.qual))

@@ -1,0 +1,378 @@
+"""The steps of a region: choose the order of binding, and do every test as early as it can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from eventcube.errors import OptionError
+from eventcube.options import ITERATIVE, REWRITE, StrategyChoice
+from eventcube.plan.flat import NoFlatFormError, flat_program
+from eventcube.plan.inner import correlation_key, nearest, stands_alone
+from eventcube.plan.logical import (
+    And,
+    Leaf,
+    LogicalQuery,
+    Node,
+    Or,
+    Predicate,
+    PredicateClass,
+    Region,
+    Seq,
+    positive_parts,
+    regions,
+    slots_of,
+)
+from eventcube.plan.order import Order, PlacedNegation, may_share
+from eventcube.plan.parts import node_names, part_label
+from eventcube.plan.predicates import joined_to, residual
+from eventcube.plan.progress import NOTHING, Due, Progress
+from eventcube.plan.steps import (
+    Absent,
+    Bind,
+    Bound,
+    DistinctEvents,
+    Filter,
+    FilterByState,
+    FlatCases,
+    Form,
+    Nested,
+    NoFlatForm,
+    Program,
+    Recompute,
+    Reject,
+    StandalonePart,
+    Step,
+    Term,
+    Union,
+    WithinWindow,
+    fence_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What is made once for all places of one query at which it is needed, or plans would double with each level.
+
+    The orders of negated regions, what negated parts need, and parts by themselves: the program, the one for the
+    nearest result, and how far they are, by the node, the tests that are its own and the alternatives around it.
+    """
+
+    orders: dict[int, Order] = field(default_factory=dict)
+    needed: dict[int, frozenset[int]] = field(default_factory=dict)
+    standalone: dict[tuple[object, ...], tuple[Program, Program, Progress]] = field(default_factory=dict)
+
+
+class ProgramBuilder:
+    """Builds the program of one region."""
+
+    def __init__(
+        self,
+        logical: LogicalQuery,
+        region: Region,
+        order: Order,
+        outer: Progress | None = None,
+        choice: StrategyChoice | None = None,
+        distinct: tuple[int, ...] = (),
+        shared: _Shared | None = None,
+    ) -> None:
+        self.logical, self.region, self.order = logical, region, order
+        self.outer, self.choice, self.distinct = outer, choice, distinct
+        self.shared = shared or _Shared()
+        # Positive parts of these strategies are bound with what is around them.
+        self.inlined: tuple[str, ...] = (REWRITE,)
+
+    @property
+    def tests(self) -> tuple[Predicate | PlacedNegation, ...]:
+        """All that a match of the region has to meet."""
+        predicates = (p for p in self.region.predicates if p.kind is not PredicateClass.LOCAL)
+        return (*(p for p in predicates if p.condition not in self.logical.implied), *self.order.tests)
+
+    def program(self, due: Due | None) -> tuple[Program, Progress]:
+        around = self.outer or NOTHING
+        return self._complete(self.region.node, due, replace(around, pending=self.tests))
+
+    def _complete(self, node: Node, due: Due | None, at: Progress) -> tuple[Program, Progress]:
+        steps, at = self._flush([], at)
+        more, at = self._node(node, due, at)
+        assert not at.pending, "every test must find its place"
+        return (*steps, *more), at
+
+    def standalone(
+        self, node: Node, tests: Iterable[Predicate | PlacedNegation], at: Progress, due: Due | None
+    ) -> StandalonePart:
+        """The part by itself, where these tests belong to it and the rest of the query is as far as this."""
+        own = slots_of(node)
+        asked = tuple(tests)
+        alone = tuple(t for t in asked if stands_alone(t, own, at.inside, self.logical, self._needed))
+        tied = [t for t in asked if not any(t is own for own in alone)]
+        last = self.order.latest(own)
+        key, keyed = correlation_key([t for t in tied if isinstance(t, Predicate)], alone, own, last, self.logical)
+        program, nearest_program, end = self._by_itself(node, alone, at.inside)
+        around = replace(
+            at,
+            bound=at.bound | own,
+            optional=at.optional | end.optional,
+            pending=tuple(t for t in tied if t is not keyed),
+        )
+        rest, around = self._flush(self._set_apart(own, at, due), around)
+        assert not around.pending, "every test must find its place"
+        slots = tuple(sorted(own))
+        ordered = isinstance(node, Seq)
+        return StandalonePart(slots, last, ordered, program, nearest_program, key, tuple(rest))
+
+    def _by_itself(
+        self, node: Node, alone: tuple[Predicate | PlacedNegation, ...], inside: frozenset[int]
+    ) -> tuple[Program, Program, Progress]:
+        """The programs of a part by itself, with the tests that are its own."""
+        # Nodes and tests live as long as the query, so that they are told apart by where they are.
+        known = (id(node), inside, *map(id, alone))
+        if known not in self.shared.standalone:
+            builder = self._with(self.region, self.order.alone(), NOTHING, self.choice)
+            anchor = Due(False, frozenset(), anchored=True)
+            program, end = builder._complete(node, anchor, replace(NOTHING, inside=inside, pending=alone))
+            self.shared.standalone[known] = program, nearest(program), end
+        return self.shared.standalone[known]
+
+    def _with(
+        self,
+        region: Region,
+        order: Order,
+        outer: Progress | None,
+        choice: StrategyChoice | None,
+        distinct: tuple[int, ...] = (),
+    ) -> ProgramBuilder:
+        return ProgramBuilder(self.logical, region, order, outer, choice, distinct, self.shared)
+
+    def _set_apart(self, own: frozenset[int], at: Progress, due: Due | None) -> list[Step]:
+        """What a part's events must be, beside lying in its interval, for the events around it."""
+        pairs = tuple((slot, other) for slot in sorted(own) for other in self._distinct(slot, at))
+        steps: list[Step] = [DistinctEvents(pairs)] if pairs else []
+        if due is not None:
+            steps.append(FilterByState(tuple(sorted(own)), due.forward, due.states))
+        lower, upper = self._range(own, at)
+        if lower is not None and upper is not None and (lower.term, upper.term) == (Term.WINDOW_START, Term.WINDOW_END):
+            # The part may begin before and end after what is bound, each within a window of that.
+            steps.append(WithinWindow(tuple(sorted(own | (at.bound & self.order.all)))))
+        return steps
+
+    # Binding.
+
+    def _node(self, node: Node, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
+        match node:
+            case Leaf(slot):
+                return self._flush([self._bind(slot, due, at)], replace(at, bound=at.bound | {slot}))
+            case Or():
+                return self._or(node, due, at)
+            case Seq():
+                parts = positive_parts(node)
+                forward = due is not None and due.forward
+                order = list(range(len(parts)))
+                if not forward:
+                    order.reverse()
+                dues: list[Due | None] = [None] * len(parts)
+                dues[order[0]] = due
+                return self._parts(parts, order, dues, at)
+            case And():
+                return self._and(node, due, at)
+
+    def _parts(
+        self, parts: tuple[Node, ...], order: Iterable[int], dues: list[Due | None], at: Progress
+    ) -> tuple[list[Step], Progress]:
+        """Bind the part that is due first, then the primitive ones, then the nested ones between them."""
+        first, *rest = order
+        inline = {i for i in rest if isinstance(parts[i], Leaf) or self._strategy(parts[i])[0] in self.inlined}
+        ordered = [first, *(i for i in rest if i in inline), *(i for i in rest if i not in inline)]
+        steps: list[Step] = []
+        for i in ordered:
+            part = parts[i]
+            if i in inline or not steps:
+                more, at = self._node(part, dues[i], at)
+                steps += more
+            else:
+                nested, at = self._nested(part, dues[i], at)
+                steps.append(nested)
+        return steps, at
+
+    def _nested(self, part: Node, due: Due | None, at: Progress) -> tuple[Nested, Progress]:
+        own = slots_of(part)
+        strategy, inside = self._strategy(part)
+        lower, upper = self._range(own, at)
+        builder = self._with(self.region, self.order, self.outer, inside, self.distinct)
+        program, end = builder._node(part, due, at)
+        forms: list[Form] = [Recompute(tuple(program))]
+        if strategy != ITERATIVE:
+            forms.append(self.standalone(part, [t for t in at.pending if t not in end.pending], at, due))
+        return Nested(
+            part_label(part, self.logical.slots), tuple(sorted(own)), lower, upper, strategy, tuple(forms)
+        ), end
+
+    def _strategy(self, part: Node) -> tuple[str, StrategyChoice | None]:
+        """The strategy of a part, and those of the parts inside it where it is computed anew.
+
+        Where a view is kept, only the part by itself has views inside it, or there would be two plans for each level.
+        """
+        if self.choice is None:
+            return ITERATIVE, None
+        strategy = self.choice.of(node_names(part, self.logical.slots))
+        return strategy, self.choice if strategy == ITERATIVE else None
+
+    def _and(self, node: And, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
+        parts = positive_parts(node)
+        indices = range(len(parts))
+        if due is None or not due.by_one or len(parts) == 1:
+            return self._parts(parts, indices, [due] * len(parts), at)
+        programs, ends = [], []
+        for chosen in indices:
+            order = [chosen, *(i for i in indices if i != chosen)]
+            steps, end = self._parts(parts, order, due.of_parts(chosen, len(parts)), at)
+            programs.append(tuple(steps))
+            ends.append(end)
+        return [Union(tuple(programs))], ends[0]
+
+    def _or(self, node: Or, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
+        own = slots_of(node)
+        programs, ends = [], []
+        # A negation outside of the OR holds whichever alternative is taken, even if it speaks of one.
+        around = tuple(p for p in at.pending if isinstance(p, PlacedNegation) and not self._within(p, node))
+        inner = replace(at, pending=tuple(p for p in at.pending if p not in around))
+        for part, number in zip(node.parts, node.alternatives, strict=True):
+            steps, start = self._flush([], replace(inner, inside=at.inside | {number}))
+            more, end = self._node(part, due, start)
+            absent = tuple(sorted(own - slots_of(part)))
+            programs.append((*steps, *more, *([Absent(absent)] if absent else [])))
+            ends.append(end)
+        # A test done in the alternative it speaks of need not be done in the others.
+        pending = tuple(p for p in at.pending if p in around or all(p in e.pending for e in ends))
+        after = Progress(at.bound | own, at.optional | own, at.inside, pending)
+        return self._flush([Union(tuple(programs))], after)
+
+    def _within(self, test: PlacedNegation, node: Or) -> bool:
+        guard, slots = test.negation.guard, self.logical.alternatives
+        return guard is not None and any(slots[guard] <= slots[number] for number in node.alternatives)
+
+    def _range(self, slots: frozenset[int], at: Progress) -> tuple[Bound | None, Bound | None]:
+        """Where events for the slots can lie, given what is bound."""
+        own = at.bound & self.order.all
+        earlier, later = self.order.before(slots, own), self.order.after(slots, own)
+        lower, upper = self.order.lower, self.order.upper
+        if earlier:
+            lower = self._limit(Term.AFTER_LAST, self.order.latest(earlier), at)
+        elif lower.term is Term.WINDOW_START:
+            lower = self._limit(Term.WINDOW_START, self.order.latest(own), at)
+        if later:
+            upper = self._limit(Term.BEFORE_FIRST, self.order.earliest(later), at)
+        elif upper.term is Term.WINDOW_END:
+            upper = self._limit(Term.WINDOW_END, self.order.earliest(own), at)
+        unlimited = not own and self.outer is None
+        return (None, None) if unlimited else (lower, upper)
+
+    def _limit(self, term: Term, slots: tuple[int, ...], at: Progress) -> Bound:
+        return Bound(term, slots, bool(at.optional.intersection(slots)))
+
+    def _bind(self, slot: int, due: Due | None, at: Progress) -> Bind:
+        distinct = self._distinct(slot, at)
+        if due is not None and due.anchored:
+            return Bind(slot, Bound(Term.ANCHOR), Bound(Term.AFTER_ANCHOR), distinct=distinct)
+        lower, upper = self._range(frozenset({slot}), at)
+        return Bind(slot, lower, upper, due.states if due else None, distinct=distinct)
+
+    def _distinct(self, slot: int, at: Progress) -> tuple[int, ...]:
+        """The bound slots, of this region or around it, whose event a candidate could be and must not be."""
+        slots = self.logical.slots
+        outside = (s for s in self.distinct if may_share(slots[slot], slots[s]))
+        return (*self.order.distinct(slot, at.bound & self.order.all), *outside)
+
+    # Testing.
+
+    def _flush(self, steps: list[Step], at: Progress) -> tuple[list[Step], Progress]:
+        """Append what can be tested now; a predicate that speaks of the event just bound joins its Bind."""
+        ready = [p for p in at.pending if self._ready(p, at)]
+        if not ready:
+            return steps, at
+        predicates = [self._unguarded(p, at) for p in ready if isinstance(p, Predicate)]
+        if predicates:
+            if steps and isinstance(steps[-1], Bind):
+                steps[-1] = joined_to(steps[-1], predicates, at.optional, self.logical)
+            else:
+                steps.append(Filter(tuple(residual(p, self.logical) for p in predicates)))
+        tested = set(map(id, ready))
+        at = replace(at, pending=tuple(p for p in at.pending if id(p) not in tested))
+        for test in ready:
+            if isinstance(test, PlacedNegation):
+                reject = self._reject(test, at)
+                last = steps[-1] if steps else None
+                fence = fence_of(last, reject) if isinstance(last, Bind) else None
+                if isinstance(last, Bind) and fence is not None:
+                    steps[-1] = replace(last, fences=(*last.fences, fence))
+                else:
+                    steps.append(reject)
+        return steps, at
+
+    def _ready(self, test: Predicate | PlacedNegation, at: Progress) -> bool:
+        guard = test.guard if isinstance(test, Predicate) else test.negation.guard
+        needed = test.slots if isinstance(test, Predicate) else self._needed(test)
+        decided = guard is None or guard in at.inside or self.logical.alternatives[guard] <= at.bound
+        return needed <= at.bound and decided
+
+    def _needed(self, test: PlacedNegation) -> frozenset[int]:
+        """The slots outside of a negated part that say where it looks and what it looks for."""
+        if id(test) not in self.shared.needed:
+            self.shared.needed[id(test)] = self._outside(test)
+        return self.shared.needed[id(test)]
+
+    def _outside(self, test: PlacedNegation) -> frozenset[int]:
+        inner = list(regions(test.negation.region))
+        own = frozenset().union(*(slots_of(r.node) for r in inner))
+        tested = [p for r in inner for p in r.predicates if p.condition not in self.logical.implied]
+        mentioned = frozenset().union(*(p.slots for p in tested))
+        return (mentioned - own) | {*test.lower.slots, *test.upper.slots, *test.distinct}
+
+    def _unguarded(self, predicate: Predicate, at: Progress) -> Predicate:
+        return replace(predicate, guard=None) if predicate.guard in at.inside else predicate
+
+    def _reject(self, test: PlacedNegation, at: Progress) -> Reject:
+        region, guard = test.negation.region, test.negation.guard
+        strategy, inside = self._strategy(region.node)
+        if region.index not in self.shared.orders:
+            self.shared.orders[region.index] = Order(region, self.logical.slots, outermost=False)
+        order = self.shared.orders[region.index]
+        around = replace(at, inside=frozenset(), pending=())
+        builder = self._with(region, order, around, inside, test.distinct)
+        program, _ = builder.program(None)
+        forms: list[Form] = [Recompute(program)]
+        if strategy != ITERATIVE and not isinstance(region.node, Leaf):
+            builder.choice = self.choice
+            flat = builder._flat(test, around)
+            if strategy == REWRITE and isinstance(flat, NoFlatForm):
+                raise OptionError(
+                    f"({part_label(region.node, self.logical.slots)}) cannot be rewritten: {flat.reason}",
+                    code="EC418",
+                    hint="the strategy auto keeps a view where there is no flat form",
+                )
+            forms += [builder.standalone(region.node, builder.tests, around, None), flat]
+        guarded = () if guard is None or guard in at.inside else tuple(sorted(self.logical.alternatives[guard]))
+        return Reject(
+            part_label(region.node, self.logical.slots),
+            region.index,
+            self._decided(test.lower, at),
+            self._decided(test.upper, at),
+            guarded,
+            tuple(sorted(self._needed(test) | set(test.distinct) | set(guarded))),
+            strategy,
+            tuple(forms),
+        )
+
+    def _flat(self, test: PlacedNegation, at: Progress) -> FlatCases | NoFlatForm:
+        """The negated part as flat cases, or why there are none."""
+
+        def fuse(bind: Bind, predicates: list[Predicate]) -> Bind:
+            return joined_to(bind, predicates, at.optional, self.logical)
+
+        try:
+            return FlatCases(flat_program(test, self.tests, self.logical, fuse))
+        except NoFlatFormError as error:
+            return NoFlatForm(str(error))
+
+    def _decided(self, limit: Bound, at: Progress) -> Bound:
+        return replace(limit, optional=bool(at.optional.intersection(limit.slots)))

@@ -1,0 +1,80 @@
+"""The values that something can have whatever the events: hours go from 0 to 23, an event has its component's type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from eventcube.language.names import write_name
+from eventcube.language.syntax import Attribute, Call, Comparison, Literal, Qual, Value
+from eventcube.plan.logical import LogicalQuery, Slot
+from eventcube.plan.terms import MICROSECONDS, NUMBER, TEXT, Term
+from eventcube.plan.values import Values, compared
+
+# The least and the greatest value of each part of a time; a year may be any.
+_PARTS = {"MONTH": (1, 12), "DAY": (1, 31), "WEEKDAY": (1, 7), "HOUR": (0, 23), "MINUTE": (0, 59)}
+_NEVER_NEGATIVE = ("ABS", "LENGTH")
+# What people take for the first or the last.
+_HINTS = {
+    "MONTH": "January is 1, December 12",
+    "WEEKDAY": "Monday is 1, Sunday 7",
+    "HOUR": "midnight is 0, noon 12",
+    "MINUTE": "the first minute of an hour is 0, the last 59",
+}
+
+
+def is_ranged(call: Call, unit: str) -> bool:
+    """Whether a function gives only some of the values that it is compared with."""
+    if call.function in _PARTS:
+        return unit == NUMBER
+    return call.function in _NEVER_NEGATIVE and unit in (NUMBER, MICROSECONDS)
+
+
+def value_range(term: Term, query: LogicalQuery) -> tuple[str, Values] | None:
+    """Why an attribute or a function cannot have every value, and those it can have; None if it may have any."""
+    match term.value:
+        case Call(function) if function in _PARTS:
+            low, high = _PARTS[function]
+            return f"{function} gives {low} to {high}", _only(range(low, high + 1))
+        case Call(function):
+            return f"{function} is never negative", compared(">=", 0)
+        case Attribute(var) if is_type(term.value, query) and term.unit == TEXT:
+            slot = query.slot(var)
+            return None if slot.types is None else (_typed(slot), _only(slot.types))
+    return None
+
+
+def range_hint(qual: Qual, term: Term, query: LogicalQuery) -> str | None:
+    """What helps where a value is out of its range."""
+    match qual, term.value:
+        case _, Call(function):
+            return _HINTS.get(function)
+        case Comparison("=", Attribute(var) as one, Literal(str() as type_)), _ if is_type(one, query):
+            return f"the pattern says of what type an event is: {write_name(type_)} {write_name(var)}"
+    return None
+
+
+def is_type(value: Value, query: LogicalQuery) -> bool:
+    """Whether the value is the type of an event."""
+    return isinstance(value, Attribute) and value.name == query.schema.type
+
+
+def types_apart(left: Value, right: Value, query: LogicalQuery) -> str:
+    """Why the types of two events are never the same; empty if they may be, or if these are no types."""
+    if not (isinstance(left, Attribute) and isinstance(right, Attribute)):
+        return ""
+    if not (is_type(left, query) and is_type(right, query)):
+        return ""
+    one, other = query.slot(left.var), query.slot(right.var)
+    if one.types is None or other.types is None or one.types & other.types:
+        return ""
+    return f"{_typed(one)}, and {_typed(other)}"
+
+
+def _typed(slot: Slot) -> str:
+    below = " or one below it" if slot.types is not None and slot.types - {slot.type} else ""
+    return f"{slot.name} is of type {slot.type}{below}"
+
+
+def _only(values: Iterable[Any]) -> Values:
+    return tuple(((0, value, False), (0, value, True)) for value in sorted(values))

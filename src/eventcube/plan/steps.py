@@ -1,0 +1,321 @@
+"""The steps of a physical plan, over tables of partial matches, as plain data.
+
+Every step works on half-open ranges of rows. Events are stored sorted by (key, order in time), so that "strictly
+between p and q, inside the window" is a range, and a component's candidates are a range of its stack.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from eventcube.plan.expressions import Condition, Expression
+
+
+class Term(Enum):
+    """What one end of a range is made from, given the rows bound to some slots."""
+
+    AFTER_LAST = "after the last of"
+    AFTER_FIRST = "after the first of"
+    WINDOW_START = "at most a window before"
+    REGION_START = "from the start of the enclosing interval"
+    BEFORE_FIRST = "before the first of"
+    BEFORE_LAST = "before the last of"
+    WINDOW_END = "at most a window after"
+    REGION_END = "up to the end of the enclosing interval"
+    ANCHOR = "from the anchor"
+    AFTER_ANCHOR = "up to the anchor"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of a range of rows. `optional` says that some of the slots may not be taken."""
+
+    term: Term
+    slots: tuple[int, ...] = ()
+    optional: bool = False
+
+
+class State(Enum):
+    """Where an event stands: its matches are already reported, are due now, or are not yet due."""
+
+    DONE = 0
+    DUE = 1
+    FUTURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A predicate with the new event on one side only: `new op bound`."""
+
+    new: Expression
+    op: str
+    bound: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A predicate that is tested on partial matches, with its text for people.
+
+    It is not applied where one of the `optional` slots is not taken, nor where none of `guard` is.
+    """
+
+    condition: Condition
+    slots: frozenset[int]
+    optional: tuple[int, ...]
+    guard: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """No event of `slot` may lie between the new event and `limit`: a negation that narrows the range of candidates."""
+
+    slot: int
+    limit: Bound
+    new_is_earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Extend every partial match by one event for `slot`: the join step.
+
+    Candidates lie from `lower` to before `upper`; they are looked up by `key` if there is one, must meet `compare`,
+    differ from the events of `distinct`, and then pass `filters`. No event lies between them and a fence. Where only
+    the first event of the result matters, `latest` takes the latest candidate alone: none reaches less far back.
+    """
+
+    slot: int
+    lower: Bound | None
+    upper: Bound | None
+    states: frozenset[State] | None = None
+    key: Compare | None = None
+    compare: tuple[Compare, ...] = ()
+    distinct: tuple[int, ...] = ()
+    filters: tuple[Residual, ...] = ()
+    fences: tuple[Fence, ...] = ()
+    latest: bool = False
+    id: int = 0
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether the event can only be the anchor."""
+        return self.lower is not None and self.lower.term is Term.ANCHOR
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is asked of the event but where it lies."""
+        return not (self.key or self.compare or self.distinct or self.filters or self.fences)
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Everything that any of the programs makes of the table."""
+
+    programs: tuple[Program, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Mark slots as not taken: another alternative was."""
+
+    slots: tuple[int, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep the partial matches for which the predicates hold."""
+
+    predicates: tuple[Residual, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctEvents:
+    """Keep the partial matches in which the two slots of each pair hold different events."""
+
+    pairs: tuple[tuple[int, int], ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FilterByState:
+    """Keep the partial matches whose first event (forward) or last event among the slots has one of the states."""
+
+    slots: tuple[int, ...]
+    forward: bool
+    states: frozenset[State]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WithinWindow:
+    """Keep the partial matches whose events among the slots lie in one window."""
+
+    slots: tuple[int, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationKey:
+    """An equality between a nested part, at one of its slots, and the events around it: `inner = outer`.
+
+    `end` is a value of a result's last event that is the same; without it, results with one last event can have
+    several values.
+    """
+
+    slot: int
+    inner: Expression
+    outer: Expression
+    end: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """Run `program` for each outer row: the part is computed again wherever it is asked for."""
+
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class StandalonePart:
+    """The part by itself, whose results views keep.
+
+    `program` finds the results whose last event is a given one, the anchor, and whose first is not before START;
+    `nearest` finds only the one that begins last. `last` are the slots that can hold the anchor; `ordered` parts are a
+    SEQ. What ties the part to the events around it is left out: an equality is the `key`, and `residual` is run for
+    each outer row and result.
+    """
+
+    slots: tuple[int, ...]
+    last: tuple[int, ...]
+    ordered: bool
+    program: Program
+    nearest: Program
+    key: CorrelationKey | None
+    residual: Program
+
+
+@dataclass(frozen=True, slots=True)
+class FlatCases:
+    """Exclusive flat cases of a negated part: `program` keeps the outer rows without a match of the part."""
+
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class NoFlatForm:
+    """A negated part has no flat cases, for this reason."""
+
+    reason: str
+
+
+# What a strategy can answer a nested part from.
+Form = Recompute | StandalonePart | FlatCases | NoFlatForm
+_Form = TypeVar("_Form", bound=Form)
+_Programs = TypeVar("_Programs")
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Extend every partial match by the matches of a nested part between `lower` and `upper` (the Query-Interval).
+
+    `forms` are what the strategy can answer it from; the first is always to recompute it.
+    """
+
+    name: str
+    slots: tuple[int, ...]
+    lower: Bound | None
+    upper: Bound | None
+    strategy: str
+    forms: tuple[Form, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Remove the partial matches that have a match of a negated part between `lower` and `upper`.
+
+    `outer` are the slots the negated part looks at; where none of `guard` is taken nothing is removed. `forms` are as
+    for a nested part.
+    """
+
+    name: str
+    region: int
+    lower: Bound
+    upper: Bound
+    guard: tuple[int, ...]
+    outer: tuple[int, ...]
+    strategy: str
+    forms: tuple[Form, ...]
+    id: int = 0
+
+
+Part = Nested | Reject
+
+
+def form_of(part: Part, kind: type[_Form]) -> _Form | None:
+    """The form of that kind that a part has, if any."""
+    return next((form for form in part.forms if isinstance(form, kind)), None)
+
+
+def recomputed(part: Part) -> Program:
+    """The program that computes a part for each outer row."""
+    form = form_of(part, Recompute)
+    assert form is not None
+    return form.program
+
+
+Step = Bind | Union | Absent | Filter | DistinctEvents | FilterByState | WithinWindow | Nested | Reject
+Program = tuple[Step, ...]
+
+
+def fence_of(bind: Bind, reject: Reject) -> Fence | None:
+    """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
+    match recomputed(reject):
+        case (Bind(key=None, compare=(), distinct=(), filters=(), fences=()) as inner,) if not reject.guard:
+            lower, upper = reject.lower, reject.upper
+            if lower == Bound(Term.AFTER_LAST, (bind.slot,)) and bind.slot not in upper.slots:
+                return Fence(inner.slot, upper, new_is_earlier=True)
+            if upper == Bound(Term.BEFORE_FIRST, (bind.slot,)) and bind.slot not in lower.slots:
+                return Fence(inner.slot, lower, new_is_earlier=False)
+    return None
+
+
+def numbered(programs: _Programs) -> _Programs:
+    """The programs with a number for each step; a step that stands in several places stays one."""
+    count = itertools.count(1)
+    known: dict[int, Any] = {}
+
+    def number(node: Any) -> Any:
+        if not isinstance(node, tuple | Step | Form):
+            return node
+        if id(node) not in known:
+            if isinstance(node, tuple):
+                known[id(node)] = tuple(map(number, node))
+            else:
+                changed: dict[str, Any] = {"id": next(count)} if isinstance(node, Step) else {}
+                holding = [f.name for f in fields(node) if f.name in _HOLDS_STEPS]
+                known[id(node)] = replace(node, **changed, **{n: number(getattr(node, n)) for n in holding})
+        return known[id(node)]
+
+    return cast("_Programs", number(programs))
+
+
+# The fields of steps and forms that hold steps.
+_HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms")
+
+
+def is_open(program: Program) -> bool:
+    """Whether the strategy of a positive part of the program is left to the cost model."""
+    for step in program:
+        match step:
+            case Nested(strategy="auto"):
+                return True
+            case Union(programs) if any(map(is_open, programs)):
+                return True
+    return False

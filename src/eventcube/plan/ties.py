@@ -1,0 +1,98 @@
+"""Events around a negated part that are tied to its events, but not to each other: `a.id = x.id = c.id` with `!B x`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import combinations
+
+from eventcube.errors import Diagnostic
+from eventcube.language.printer import print_value
+from eventcube.language.syntax import Attribute, Comparison, Literal
+from eventcube.language.tree import attributes
+from eventcube.plan.logical import LogicalQuery, Predicate, Region, negations
+from eventcube.plan.suspicions import shown
+
+
+def loose_ends(query: LogicalQuery) -> Iterator[Diagnostic]:
+    """The pairs of attributes that only a negated event between them ties to each other."""
+    for region, around in _negated(query.region, ()):
+        yield from _Ties(query, region, around).loose_ends()
+
+
+def _negated(region: Region, around: tuple[Region, ...]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
+    """The negated regions, each with those around it."""
+    for negation in negations(region.node):
+        yield negation.region, (*around, region)
+        yield from _negated(negation.region, (*around, region))
+
+
+class _Ties:
+    """What equalities tie together in a negated region, and in those around it."""
+
+    def __init__(self, query: LogicalQuery, region: Region, around: tuple[Region, ...]) -> None:
+        self.query = query
+        self.own = [p for p in region.predicates if _equality(p) is not None]
+        self.outer = [p for other in around for p in other.predicates]
+        self.visible = {other.index for other in around}
+        self.outside = _Classes(_equality(p) for p in self.outer)
+        self.everywhere = _Classes(_equality(p) for p in (*self.outer, *self.own))
+
+    def loose_ends(self) -> Iterator[Diagnostic]:
+        tying = [p for p in self.own if self._inside(p)]
+        ends = [(a, p) for p in tying for a in attributes(p.qual) if self._is_outside(a)]
+        told: set[Hashable] = set()
+        for (one, first), (other, second) in combinations(ends, 2):
+            joined = self.everywhere.of(one)
+            if joined in told or joined != self.everywhere.of(other) or self._is_tied(one, other):
+                continue
+            told.add(joined)
+            between = dict.fromkeys(a.var for p in (first, second) for a in self._inside(p))
+            pair = f"{print_value(one)} = {print_value(other)}"
+            message = (
+                f"{shown(first.qual)} and {shown(second.qual)} are conditions of the negated {' and '.join(between)}, "
+                f"so nothing compares {print_value(one)} with {print_value(other)}"
+            )
+            chain = f"{pair} = {print_value(self._inside(second)[0])}"
+            hint = f"add {pair}; in a chain the negated variable comes last: {chain}"
+            yield Diagnostic("EC515", message, second.qual.span, hint if len(between) == 1 else f"add {pair}")
+
+    def _inside(self, predicate: Predicate) -> list[Attribute]:
+        return [a for a in attributes(predicate.qual) if not self._is_outside(a)]
+
+    def _is_outside(self, attribute: Attribute) -> bool:
+        return self.query.slot(attribute.var).region in self.visible
+
+    def _is_tied(self, one: Attribute, other: Attribute) -> bool:
+        """Whether the two may be the same for another reason, or need not be compared."""
+        slots = self.query.slot(one.var), self.query.slot(other.var)
+        return (
+            slots[0] == slots[1]
+            or self.query.exclusive(*slots)
+            or (one.name == other.name and one.name in self.query.schema.partition_by)
+            or self.outside.of(one) == self.outside.of(other)
+            or any({one, other} <= set(attributes(p.qual)) for p in self.outer)
+        )
+
+
+class _Classes:
+    """What is equal, by pairs that are."""
+
+    def __init__(self, pairs: Iterable[tuple[Hashable, Hashable] | None]) -> None:
+        self._parents: dict[Hashable, Hashable] = {}
+        for pair in pairs:
+            if pair is not None:
+                self._parents[self.of(pair[0])] = self.of(pair[1])
+
+    def of(self, value: Hashable) -> Hashable:
+        """One of the values that are equal to this one, the same for all of them."""
+        while value in self._parents and self._parents[value] != value:
+            value = self._parents[value]
+        return value
+
+
+def _equality(predicate: Predicate) -> tuple[Hashable, Hashable] | None:
+    """The two attributes, or attribute and constant, that a condition says are equal."""
+    match predicate.qual:
+        case Comparison("=", Attribute() | Literal() as left, Attribute() | Literal() as right):
+            return left, right
+    return None

@@ -1,0 +1,70 @@
+"""Queries and hierarchies as users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eventcube.concepts.concepts import Concepts
+from eventcube.errors import OptionError
+from eventcube.language.parse import parse
+from eventcube.language.syntax import Query
+from eventcube.options import wrong
+from eventcube.runtime.many import check_result_columns
+
+Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
+
+
+def named(queries: Queries) -> dict[str, Query]:
+    """Queries by name; those without one are called q1, q2, …"""
+    given: Any = queries
+    if isinstance(given, str | Query):
+        return {"q1": _query(given)}
+    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
+        raise wrong("queries", given, _QUERIES)
+    pairs = given.items() if isinstance(given, Mapping) else ((f"q{i}", q) for i, q in enumerate(given, 1))
+    read: dict[str, Query] = {}
+    for name, query in pairs:
+        if not isinstance(name, str):
+            raise wrong("the name of a query", name, "a text")
+        read[name] = _query(query, name)
+    if not read:
+        raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
+    return read
+
+
+_QUERIES = "a query as text, or a list or dict of queries"
+
+
+def _query(query: Any, source: str = "query") -> Query:
+    if not isinstance(query, str | Query):
+        raise wrong("a query", query, "its text")
+    if isinstance(query, str):
+        if any("\ud800" <= c <= "\udfff" for c in query):
+            raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")
+        query = parse(query, source)
+    assert isinstance(query, Query)
+    check_result_columns(query)
+    return query
+
+
+def hierarchy(concepts: Any) -> Concepts | None:
+    """The hierarchy of types, however it is given."""
+    if isinstance(concepts, Mapping):
+        return Concepts(concepts)
+    if concepts is not None and not isinstance(concepts, Concepts):
+        raise wrong(
+            "concepts", concepts, "a mapping of each concept to the types below it, or Concepts.from_yaml(path)"
+        )
+    return concepts
+
+
+def check_limit(queries: Mapping[str, Query], limit: int | None) -> None:
+    """Refuse a limit on queries that count their matches."""
+    for name, query in queries.items():
+        if limit is not None and query.agg:
+            raise OptionError(
+                f"limit picks matches, but AGG of query {name!r} counts all of them",
+                code="EC416",
+                hint="leave limit out, or take the first rows of the result",
+            )

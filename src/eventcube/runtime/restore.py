@@ -1,0 +1,249 @@
+"""Puts a saved state into a runtime, all of it or nothing.
+
+A state whose checksum is right may still be forged, or made by a program with a mistake. So every field and table is
+checked for what the engine relies on, and what does not fit is refused before anything of the runtime changes.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from eventcube.engine.aggregate import Groups
+from eventcube.engine.columns import codes_of
+from eventcube.engine.counters import Counters
+from eventcube.engine.engine import Engine
+from eventcube.engine.kernels import Ints
+from eventcube.engine.rows import Rows
+from eventcube.errors import EventCubeError, OptionError
+from eventcube.plan.logical import LogicalQuery
+from eventcube.runtime.ingest import REASON, Ingest, read_times
+from eventcube.runtime.snapshot import ROW_FLAGS, ROW_NUMBERS, damaged, read
+from eventcube.runtime.workload import Workload
+
+if TYPE_CHECKING:
+    from eventcube.runtime.runtime import Runtime
+
+# No time, place or number of an event is further away from 0.
+_FURTHEST = 2**62
+_MOST = 2**63 - 1
+
+Tables = dict[str, pa.Table]
+
+
+def load(state: bytes, runtime: Runtime) -> None:
+    """Put a saved state into a runtime."""
+    header, tables = read(state)
+    _has_fields(header, {"version", "fingerprint", "finished", "counters", "engines", "tables"}, {"ingest"})
+    if header["fingerprint"] != runtime.fingerprint:
+        raise OptionError(
+            "the state is of other queries or settings",
+            code="EC412",
+            hint="restore it into a Runtime made with the same queries, columns and options",
+        )
+    if not isinstance(header["finished"], bool):
+        raise damaged("finished is neither true nor false")
+    counters = _counters(header["counters"])
+    workload: Workload | None = None
+    queries: dict[str, LogicalQuery] = {}
+    if "ingest" in header:
+        columns = _columns(header["ingest"])
+        if runtime.workload is not None and not runtime.workload.schema.columns.equals(columns):
+            raise OptionError(
+                "the state is of events with other columns",
+                code="EC412",
+                hint="restore it into a Runtime made without schema=, or with the schema it was saved with",
+            )
+        try:
+            workload, queries = runtime.planned(columns, counters)
+        except EventCubeError as error:
+            raise damaged(f"the queries cannot have run over its columns: {error.message}") from None
+        _restore_ingest(workload.ingest, header["ingest"], tables)
+    engines = {} if workload is None else workload.engines
+    _has_fields(header["engines"], engines)
+    for name, engine in engines.items():
+        assert workload is not None
+        own = {part: tables.pop(f"{name}/{part}") for part in _PARTS if f"{name}/{part}" in tables}
+        _restore_engine(engine, header["engines"][name], own, workload.ingest)
+    if tables:
+        raise damaged(f"nothing has a table {min(tables)!r}")
+    runtime.take_over(workload, queries)
+    runtime._finished, runtime._running = header["finished"], None
+
+
+_PARTS = ("payload", "rows", "positions", "groups", "limit", "limit_keys")
+
+
+def _has_fields(found: Any, needed: Iterable[str], optional: Iterable[str] = ()) -> None:
+    """Refuse what is not an object with just these fields."""
+    wanted = set(needed)
+    if not isinstance(found, dict) or not wanted <= set(found) <= wanted | set(optional):
+        raise damaged(f"its header needs the fields {', '.join(sorted(wanted))}, and no others")
+
+
+def _whole(value: Any, least: int, most: int, name: str) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise damaged(f"{name} is no whole number from {least} to {most}")
+    return value
+
+
+def _counters(found: Any) -> Counters:
+    """Counters that a later release added are 0 in the states of those before it."""
+    _has_fields(found, (), [f.name for f in fields(Counters)])
+    return Counters(**{name: _whole(value, 0, _MOST, name) for name, value in found.items()})
+
+
+def _columns(found: Any) -> pa.Schema:
+    """The columns of the events that were pushed before the state was saved."""
+    _has_fields(found, {"schema", "watermark", "latest", "rank"})
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["schema"], validate=True)))
+    except (pa.ArrowException, ValueError, TypeError, OSError) as error:
+        raise damaged(f"its columns cannot be read: {error}") from None
+
+
+def _take(tables: Tables, name: str, columns: pa.Schema) -> pa.Table:
+    """A table that has to be there, with these columns."""
+    table = tables.pop(name, None)
+    if table is None:
+        raise damaged(f"the table {name} is missing")
+    if table.schema.names != columns.names or table.schema.types != columns.types:
+        raise damaged(f"the table {name} has other columns")
+    return table
+
+
+def _numbers(table: pa.Table, names: Iterable[str]) -> dict[str, Any]:
+    """Columns as arrays; no value may be null."""
+    if any(table.column(name).null_count for name in names):
+        raise damaged("a number is null")
+    return {name: np.array(table.column(name)) for name in names}
+
+
+def _restore_ingest(ingest: Ingest, saved: Mapping[str, Any], tables: Tables) -> None:
+    columns = ingest.schema.columns
+    ingest.watermark = _whole(saved["watermark"], -_FURTHEST, _FURTHEST, "watermark")
+    ingest.latest = _whole(saved["latest"], -_FURTHEST, _FURTHEST, "latest")
+    ingest.rank = _whole(saved["rank"], 0, _FURTHEST, "rank")
+    held = _take(tables, "held", columns)
+    aside = _take(tables, "aside", columns.append(pa.field(REASON, pa.string())))
+    ingest.aside = [aside] if aside.num_rows else []
+    if not held.num_rows:
+        return
+    ts, valid = read_times(held.column(ingest.schema.time), ingest.schema)
+    if valid is not None and not valid.all():
+        raise damaged("an event has no time")
+    if ts.min() < ingest.watermark or ts.max() > ingest.latest:
+        raise damaged("an event was held that was late, or later than the latest")
+    ingest.held, ingest.held_ts = [held], [ts]
+
+
+def _restore_engine(engine: Engine, saved: Any, tables: Tables, ingest: Ingest) -> None:
+    _has_fields(saved, {"sequence", "position", "counters", "left"})
+    engine.sequence = _whole(saved["sequence"], 0, _FURTHEST, "sequence")
+    engine.position = _whole(saved["position"], 0, _FURTHEST, "position")
+    engine.counters = _counters(saved["counters"])
+    schema = engine.plan.schema
+    if "rows" in tables or "payload" in tables:
+        engine.rows = _rows(engine, tables, ingest)
+    if "positions" in tables and engine.by_count and schema.partition_by:
+        keys = [pa.field(f"k{i}", schema.columns.field(k).type) for i, k in enumerate(schema.partition_by)]
+        engine.positions = _take(tables, "positions", pa.schema([*keys, pa.field("n", pa.int64())]))
+        _within(_numbers(engine.positions, ["n"])["n"], 0, _FURTHEST, "n")
+    if "groups" in tables and engine.groups is not None:
+        engine.groups = Groups(engine.groups.results, _take(tables, "groups", _group_columns(engine)))
+    if engine.limit is not None:
+        engine.limit.left = _whole(saved["left"], 0, engine.limit.left, "left")
+        if engine.plan.forward and ("limit" in tables or "limit_keys" in tables):
+            engine.limit.held = _held_matches(engine, tables)
+    elif saved["left"] is not None:
+        raise damaged("a query without LIMIT has a number of matches left")
+    if tables:
+        raise damaged(f"a query cannot have a table {min(tables)!r}")
+
+
+def _rows(engine: Engine, tables: Tables, ingest: Ingest) -> Rows:
+    """The events that a query kept, if they are in the order that the engine relies on."""
+    events, scan = engine.plan.schema.columns, engine.scan
+    slots = [f"member{i}" for i in range(len(scan.components))]
+    numbers = [pa.field(name, pa.int64()) for name in ROW_NUMBERS]
+    table = _take(tables, "rows", pa.schema([*numbers, *(pa.field(n, pa.bool_()) for n in (*ROW_FLAGS, *slots))]))
+    columns = pa.schema([events.field(name) for name in scan.columns])
+    payload = _take(tables, "payload", columns)
+    # A table without columns, which is all that some queries need, does not keep its length.
+    if columns.names and payload.num_rows != table.num_rows:
+        raise damaged("the tables of one query have different lengths")
+    if not table.num_rows:
+        return Rows.none(events, scan.columns, len(slots))
+    arrays = _numbers(table, table.column_names)
+    rows = Rows(
+        **{name: arrays[name] for name in (*ROW_NUMBERS, *ROW_FLAGS)},
+        member=np.stack([arrays[n] for n in slots]),
+        payload=payload.combine_chunks(),
+    )
+    _check_order(engine, rows, ingest)
+    return rows
+
+
+def _check_order(engine: Engine, rows: Rows, ingest: Ingest) -> None:
+    _within(rows.ts, -_FURTHEST, ingest.watermark - 1, "ts")
+    _ascends(rows.ts, 0, "ts")
+    _within(rows.seq, 0, engine.sequence - 1, "seq")
+    _ascends(rows.seq, 1, "seq")
+    if not engine.scan.sort_key and rows.seq[-1] - rows.seq[0] >= len(rows):
+        # Where no key sorts events, a row follows from a number.
+        raise damaged("seq has gaps")
+    if ingest.schema.order_by:
+        _within(rows.rank, 0, ingest.rank, "rank")
+        _ascends(rows.rank, 0, "rank")
+    elif (rows.rank != rows.ts).any():
+        raise damaged("rank is not the time")
+    if not engine.by_count:
+        if (rows.pos != rows.ts).any():
+            raise damaged("pos is not the time")
+        return
+    _within(rows.pos, 0, _FURTHEST, "pos")
+    partition = engine.scan.partition_by
+    if not partition:
+        _ascends(rows.pos, 1, "pos")
+        return
+    codes, _ = codes_of([rows.payload.column(name) for name in partition], nulls_match=True)
+    order = np.argsort(codes, kind="stable")
+    same = codes[order[1:]] == codes[order[:-1]]
+    if (same & (np.diff(rows.pos[order]) < 1)).any():
+        raise damaged("pos does not ascend")
+
+
+def _within(values: Ints, least: int, most: int, name: str) -> None:
+    if len(values) and not least <= values.min() <= values.max() <= most:
+        raise damaged(f"{name} is not from {least} to {most}")
+
+
+def _ascends(values: Ints, step: int, name: str) -> None:
+    if (np.diff(values) < step).any():
+        raise damaged(f"{name} does not ascend")
+
+
+def _group_columns(engine: Engine) -> pa.Schema:
+    """The columns that partial groups have."""
+    assert engine.groups is not None
+    groups = Groups(engine.groups.results)
+    groups.add(*engine.nothing())
+    assert groups.partial is not None
+    return groups.partial.schema
+
+
+def _held_matches(engine: Engine, tables: Tables) -> tuple[pa.Table, list[Ints]]:
+    """The matches that LIMIT holds back, with what they are sorted by."""
+    assert engine.limit is not None
+    nothing, output = engine.nothing()
+    names = [f"key{i}" for i in range(len(engine.limit.sort_keys(nothing, output.store, output)))]
+    matches = _take(tables, "limit", output.batch(nothing).schema)
+    keys = _take(tables, "limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
+    if matches.num_rows != keys.num_rows or matches.num_rows > engine.limit.left:
+        raise damaged("more matches are held than are left, or some without their order")
+    return matches, list(_numbers(keys, names).values())

@@ -1,0 +1,69 @@
+"""A runtime as text, and as HTML for a notebook: its queries, settings, counters, and what it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from eventcube import markup
+from eventcube.language.literals import write_duration
+from eventcube.options import AUTO, Options, StrategyChoice
+
+if TYPE_CHECKING:
+    from eventcube.runtime.runtime import Runtime
+
+
+def runtime_text(runtime: Runtime) -> str:
+    """The runtime as a few lines of text."""
+    lines = [repr(runtime)]
+    for name, query in runtime.queries.items():
+        lines += [f"query {name}", *(f"  {line}" for line in str(query).splitlines())]
+    for title, rows in _sections(runtime):
+        lines += [title, *(f"  {name:<16}{value}" for name, value in rows)] if rows else []
+    return "\n".join(lines)
+
+
+def runtime_html(runtime: Runtime) -> str:
+    """The runtime as it is shown in a notebook."""
+    pieces = []
+    for name, query in runtime.queries.items():
+        pieces += [markup.note(f"query {name}"), markup.query(str(query))]
+    for title, rows in _sections(runtime):
+        pieces += [markup.heading(title), markup.table(rows)] if rows else []
+    return markup.page(*pieces)
+
+
+def _sections(runtime: Runtime) -> list[tuple[str, list[tuple[str, str]]]]:
+    counted = [(name, f"{count:,}") for name, count in runtime.counters.items() if count and name != "rows"]
+    kept = [(name, _events(count)) for name, count in runtime.kept_events.items()]
+    held = [("held back", _events(runtime.held))] if runtime.held else []
+    state = "finished" if runtime.finished else "so far"
+    return [("settings", _settings(runtime.options)), (f"counted {state}", counted), ("keeps", [*kept, *held])]
+
+
+def _settings(options: Options) -> list[tuple[str, str]]:
+    """The settings that differ from the default, and which column is the time."""
+    usual = Options()
+    rows = []
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.name == "time" or value != getattr(usual, field.name):
+            rows.append((field.name, _setting(field.name, value)))
+    return rows
+
+
+def _setting(name: str, value: object) -> str:
+    match name, value:
+        case "lateness", int():
+            return write_duration(value)
+        case _, StrategyChoice(default, parts):
+            own = [f"{part}={strategy}" for part, strategy in parts.items()]
+            return ", ".join([*([default] if default != AUTO or not own else []), *own])
+        case _, tuple():
+            return ", ".join(value)
+        case _:
+            return str(value)
+
+
+def _events(count: int) -> str:
+    return f"{count:,} event{'s' * (count != 1)}"
