@@ -17,7 +17,7 @@ from eventcube.language.parse import parse
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Attribute, Query
 from eventcube.nodes import children
-from eventcube.options import Options, options, wrong
+from eventcube.options import Options, invalid_argument, options
 from eventcube.plan.advice import advise
 from eventcube.plan.bind import bind
 from eventcube.plan.suspicions import missing_window, suspicions
@@ -121,7 +121,7 @@ def examine(
     does.
     """
     if not isinstance(query, str | Query):
-        raise wrong("query", query, "one query as text")
+        raise invalid_argument("query", query, "one query as text")
     text, source = (query.text, query.source) if isinstance(query, Query) else (str(query), "query")
     against = "the query alone" if columns is None else "with the columns of the events"
     found = Check(None, (), (), text, source, against)

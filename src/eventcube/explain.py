@@ -14,7 +14,7 @@ from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import AUTO, strategy_choice, wrong
+from eventcube.options import AUTO, invalid_argument, strategy_choice
 from eventcube.plan import explain as plan
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.queries import hierarchy
@@ -49,7 +49,7 @@ def explain(
     cost model expected of each strategy.
     """
     if not isinstance(query, str | Query):
-        raise wrong("query", query, "one query as text")
+        raise invalid_argument("query", query, "one query as text")
     query = parse(query) if isinstance(query, str) else query
     if is_spark(events):
         from eventcube.spark.tables import one_table

@@ -13,7 +13,7 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Query
-from eventcube.options import wrong
+from eventcube.options import invalid_argument
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
@@ -56,7 +56,7 @@ def match(
             hint="ec.match_all(events, queries, flat=True) gives each query a flat table of its own",
         )
     if counters is not None and not isinstance(counters, Counts):
-        raise wrong("counters", counters, "an ec.Counts()")
+        raise invalid_argument("counters", counters, "an ec.Counts()")
     settings: dict[str, Any] = {
         "time": time,
         "type": type,
@@ -91,7 +91,7 @@ def match_all(
     read = named(queries)
     check_limit(read, settings.get("limit"))
     if counters is not None and not isinstance(counters, Counts):
-        raise wrong("counters", counters, "an ec.Counts()")
+        raise invalid_argument("counters", counters, "an ec.Counts()")
     settings["concepts"] = hierarchy(settings.get("concepts"))
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes

@@ -77,16 +77,16 @@ def options(
     """Options from what a user writes: one name or several, `"5 seconds"` or a timedelta."""
     for name, value in (("time", time), ("time_unit", time_unit)):
         if not isinstance(value, str):
-            raise wrong(name, value, "a text")
+            raise invalid_argument(name, value, "a text")
     if type is not None and not isinstance(type, str):
-        raise wrong("type", type, "the name of a column, or None")
+        raise invalid_argument("type", type, "the name of a column, or None")
     if time_unit not in UNITS_IN_MICROSECONDS:
         raise OptionError(
             f"unknown time_unit {time_unit!r}", code="EC401", hint=f"one of {', '.join(UNITS_IN_MICROSECONDS)}"
         )
     if limit is not None:
         if not is_whole(limit):
-            raise wrong("limit", limit, "a whole number, or None")
+            raise invalid_argument("limit", limit, "a whole number, or None")
         if limit < 1:
             raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
     key, order = _column_names("partition_by", partition_by), _column_names("order_by", order_by)
@@ -102,17 +102,17 @@ def strategy_choice(strategy: str | Mapping[str, str] | StrategyChoice) -> Strat
             return StrategyChoice(parts=dict(strategy))
     elif isinstance(strategy, str):
         return StrategyChoice(strategy)
-    raise wrong("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
+    raise invalid_argument("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
 
 
 def _column_names(setting: str, value: Any) -> tuple[str, ...]:
     listed = isinstance(value, Sequence) and not isinstance(value, bytes | bytearray)
     if value is not None and not (listed and all(isinstance(name, str) for name in value)):
-        raise wrong(setting, value, "the name of a column, or a list of names")
+        raise invalid_argument(setting, value, "the name of a column, or a list of names")
     return names(value)
 
 
-def wrong(setting: str, value: object, expected: str) -> OptionError:
+def invalid_argument(setting: str, value: object, expected: str) -> OptionError:
     """The error that a setting, or an argument, is of another kind than it has to be."""
     shown = reprlib.repr(value)
     named = isinstance(value, PurePath) and "quer" in setting

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import Diagnostic, Span, did_you_mean
 from eventcube.language.check import components
-from eventcube.language.names import write_name
+from eventcube.language.identifiers import write_name
 from eventcube.language.syntax import Component, Query
 from eventcube.options import UNITS_IN_MICROSECONDS
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions

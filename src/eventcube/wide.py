@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
-from eventcube.options import wrong
+from eventcube.options import invalid_argument
 from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.many import VARIABLE, wide_form
@@ -26,7 +26,7 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: b
     if isinstance(query, str):
         query = parse(query)
     if not isinstance(query, Query | Sequence):
-        raise wrong("query", query, "a query, or a list of its variables")
+        raise invalid_argument("query", query, "a query, or a list of its variables")
     variables = event_columns(query) if isinstance(query, Query) else list(query)
     _check_names(name, variables)
     if is_spark(matches):
@@ -58,10 +58,10 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 def _check_names(name: Any, variables: list[Any]) -> None:
     if not isinstance(name, str):
-        raise wrong("the name of a query", name, "a text, as in the column `query`")
+        raise invalid_argument("the name of a query", name, "a text, as in the column `query`")
     for variable in variables:
         if not isinstance(variable, str):
-            raise wrong("the name of a variable", variable, "a text")
+            raise invalid_argument("the name of a variable", variable, "a text")
 
 
 def _check_known(table: pa.Table, name: str, variables: list[str]) -> None:

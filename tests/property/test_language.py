@@ -12,8 +12,8 @@ from tests.golden.titled import read_titled
 from eventcube.errors import QuerySyntaxError
 from eventcube.language import syntax as s
 from eventcube.language.functions import FUNCTIONS
+from eventcube.language.identifiers import KEYWORDS
 from eventcube.language.like import wrong_escape
-from eventcube.language.names import KEYWORDS
 from eventcube.language.parse import parse
 from eventcube.language.printer import column_name, print_query
 

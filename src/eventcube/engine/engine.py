@@ -281,7 +281,7 @@ class Engine:
             return
         execution = self._execution(rows, state)
         counting = self.groups is not None and self.groups.only_count
-        program, start = self.flattening.program(execution, hand_on=not counting), Table.single()
+        program, start = self.flattening.program(execution, materialize=not counting), Table.single()
         if self.groups is not None:
             if counting:
                 found = execution.count(program, start)

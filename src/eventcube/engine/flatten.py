@@ -14,7 +14,7 @@ import numpy as np
 from eventcube.engine.execute import Execution
 from eventcube.engine.expressions import valid_mask
 from eventcube.engine.kernels import Ints
-from eventcube.engine.views.cost import HAND_ON, ITERATIVE_CALL, KEEP, LOOK_UP, VIEW_CALL
+from eventcube.engine.views.cost import ITERATIVE_CALL, KEEP, LOOK_UP, MATERIALIZE, VIEW_CALL
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import Bind, Nested, Program, Reject, StandalonePart, State, Term, Union, form_of
 
@@ -38,8 +38,8 @@ class Flattening:
         self._pairs = 0
         self.taken = {"nested": 0, "flat": 0}
 
-    def program(self, execution: Execution, *, hand_on: bool) -> Program:
-        """The program to run; `hand_on`: matches are made, not only counted."""
+    def program(self, execution: Execution, *, materialize: bool) -> Program:
+        """The program to run; `materialize`: matches are made, not only counted."""
         plan = self._plan
         if plan.flat is None:
             return plan.program
@@ -48,7 +48,7 @@ class Flattening:
         if self._pairs > STAY:
             self._pairs = 0
             rows = due[0] if len(due) == 1 else np.unique(np.concatenate(due))
-            estimate = _Estimate(plan, rows, execution, hand_on=hand_on)
+            estimate = _Estimate(plan, rows, execution, materialize=materialize)
             self._flat = BETTER * estimate.cost(plan.flat) < estimate.cost(plan.program)
         self.taken["flat" if self._flat else "nested"] += 1
         return plan.flat if self._flat else plan.program
@@ -63,8 +63,8 @@ class Flattening:
 class _Estimate:
     """What programs cost over one store, in events looked at."""
 
-    def __init__(self, plan: PhysicalQuery, due: Ints, execution: Execution, *, hand_on: bool) -> None:
-        self._execution, self._store, self._hand_on = execution, execution.store, hand_on
+    def __init__(self, plan: PhysicalQuery, due: Ints, execution: Execution, *, materialize: bool) -> None:
+        self._execution, self._store, self._hand_on = execution, execution.store, materialize
         slots = plan.first if plan.forward else plan.last
         self._fresh = len(due) / max(1, sum(self._of(s) for s in slots))
         self._rows = due[:: max(1, len(due) // _SAMPLE)]
@@ -95,7 +95,7 @@ class _Estimate:
                     last = self._fresh * max(self._of(s) for s in inner.last) if inner is not None else 0.0
                     view = VIEW_CALL + partial * LOOK_UP + last * (1.0 + (1.0 + KEEP) * one)
                     results = partial * float(some[-1])
-                    yield min(anew, view) + (0.0 if counted else HAND_ON * results), results
+                    yield min(anew, view) + (0.0 if counted else MATERIALIZE * results), results
                     partial, bound = results, bound + len(slots)
                 case Union(programs):
                     branches = [list(self._steps(p, partial, bound)) for p in programs]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, read_only
-from eventcube.engine.names import ends_of, name_table, names_to_codes
+from eventcube.engine.type_names import ends_of, name_table, names_to_codes
 
 # The first and the last eight bytes say all there is to a name of this length.
 _LONGEST = 16

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-from eventcube.engine import intervals, kernels, names
+from eventcube.engine import intervals, kernels, type_names
 from eventcube.engine.compiled import CONFIG, LOOPS, kept_in
 from eventcube.errors import OptionError
 
@@ -51,9 +51,9 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     intervals.past_empty: [(INTS, INTS)],
     intervals.chain_lengths: [(INTS,) * 4],
     intervals.chains: [(INTS,) * 3],
-    names.name_table: [(WORDS, WORDS, INTS, INT)],
-    names.ends_of: [(INTS, BYTES)],
-    names.names_to_codes: [
+    type_names.name_table: [(WORDS, WORDS, INTS, INT)],
+    type_names.ends_of: [(INTS, BYTES)],
+    type_names.names_to_codes: [
         (types.Array(offset, 1, "C", readonly=True), BYTES, OVERLAPPING_WORDS, WORD, INT, *PLACES)
         for offset in (types.int32, INT)
     ],

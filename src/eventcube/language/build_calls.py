@@ -11,9 +11,9 @@ from eventcube.errors import Span
 from eventcube.language import syntax as s
 from eventcube.language.build_expressions import ExpressionBuilder, place, token_place
 from eventcube.language.functions import AGGREGATES, FUNCTIONS, how_many, instead
+from eventcube.language.identifiers import OPERATORS
 from eventcube.language.like import ESCAPE, wrong_escape
 from eventcube.language.literals import read_text
-from eventcube.language.names import OPERATORS
 from eventcube.language.unplaced import Expression, Name, without_parentheses
 
 

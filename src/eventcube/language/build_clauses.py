@@ -11,8 +11,8 @@ from eventcube.errors import Span
 from eventcube.language import syntax as s
 from eventcube.language.build_calls import Argument, CallBuilder
 from eventcube.language.build_expressions import TooManyMistakesError, place, token_place
+from eventcube.language.identifiers import ANY
 from eventcube.language.literals import EVENT_UNITS, UnreadableError, read_number
-from eventcube.language.names import ANY
 from eventcube.language.unplaced import Expression, Joined, Measure, Name, Parenthesised, without_parentheses
 
 PartTree = s.Part | Expression

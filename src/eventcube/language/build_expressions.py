@@ -9,6 +9,7 @@ from lark.tree import Meta
 
 from eventcube.errors import MOST_COUNTED, Diagnostic, Span
 from eventcube.language import syntax as s
+from eventcube.language.identifiers import read_name
 from eventcube.language.literals import (
     BEYOND,
     EVENT_UNITS,
@@ -22,7 +23,6 @@ from eventcube.language.literals import (
     too_large,
     write_text,
 )
-from eventcube.language.names import read_name
 from eventcube.language.unplaced import (
     Amount,
     Expression,

@@ -12,8 +12,8 @@ from lark import Token
 
 from eventcube.errors import Diagnostic, Span
 from eventcube.language.functions import AGGREGATES, TIME_PARTS, instead
+from eventcube.language.identifiers import OPERATORS
 from eventcube.language.literals import is_unit
-from eventcube.language.names import OPERATORS
 from eventcube.language.tokens import repetition
 
 _BEGIN = ("PATTERN", "LPAR", "COMMA", "BANG")

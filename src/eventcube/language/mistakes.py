@@ -12,8 +12,8 @@ from lark import Token
 from eventcube.errors import Diagnostic, Span, did_you_mean
 from eventcube.language.elsewhere import WORDS, clause_inside, no_such
 from eventcube.language.functions import FUNCTIONS
+from eventcube.language.identifiers import CLAUSES, OPERATORS, is_keyword, spoken
 from eventcube.language.literals import is_unit
-from eventcube.language.names import CLAUSES, OPERATORS, is_keyword, spoken
 
 _EXAMPLES = {
     "PATTERN": "PATTERN SEQ(A a, B b)",

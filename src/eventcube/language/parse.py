@@ -13,6 +13,7 @@ from eventcube.errors import MOST_COUNTED, MOST_SHOWN, Diagnostic, QuerySyntaxEr
 from eventcube.language.build_clauses import ClauseBuilder, Clauses
 from eventcube.language.check import check_columns, check_names, too_deep
 from eventcube.language.elsewhere import WORDS, foreign, foreign_query, no_such
+from eventcube.language.identifiers import CLAUSES, spoken
 from eventcube.language.mistakes import (
     Stuck,
     closest_clause,
@@ -23,7 +24,6 @@ from eventcube.language.mistakes import (
     unclosed,
     unknown_clause,
 )
-from eventcube.language.names import CLAUSES, spoken
 from eventcube.language.syntax import Query
 from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tokens_to_clauses
 

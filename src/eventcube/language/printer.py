@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import assert_never
 
 from eventcube.language import syntax as s
+from eventcube.language.identifiers import ANY, write_name
 from eventcube.language.like import ESCAPE
 from eventcube.language.literals import write_duration, write_number, write_text, write_timestamp
-from eventcube.language.names import ANY, write_name
 
 WIDTH = 100
 _INDENT = "  "

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from eventcube.errors import MOST_SHOWN, Diagnostic, Span, did_you_mean
-from eventcube.language.names import write_name
+from eventcube.language.identifiers import write_name
 from eventcube.language.printer import print_pattern
 from eventcube.language.syntax import (
     Aggregate,

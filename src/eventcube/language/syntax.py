@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from eventcube import markup
 from eventcube.errors import Span
-from eventcube.language.names import ANY
+from eventcube.language.identifiers import ANY
 
 NOWHERE = Span(0, 0)
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from lark import Lark, Token
 
 from eventcube.errors import MOST_COUNTED, Diagnostic, Span
-from eventcube.language.names import CLAUSES, is_keyword
+from eventcube.language.identifiers import CLAUSES, is_keyword
 
 # So many words and signs a query may have: reading takes about 20 microseconds for each.
 MAX_TOKENS = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eventcube.errors import Diagnostic, Span, did_you_mean
-from eventcube.language.names import write_name
+from eventcube.language.identifiers import write_name
 from eventcube.language.syntax import Query
 from eventcube.plan.functions import Report
 from eventcube.schema import INTERNAL, EventSchema, Kind

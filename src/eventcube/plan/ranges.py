@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from eventcube.language.names import write_name
+from eventcube.language.identifiers import write_name
 from eventcube.language.syntax import Attribute, Call, Comparison, Literal, Qual, Value
 from eventcube.plan.logical import LogicalQuery, Slot
 from eventcube.plan.terms import MICROSECONDS, NUMBER, TEXT, Term

@@ -9,7 +9,7 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
-from eventcube.options import wrong
+from eventcube.options import invalid_argument
 from eventcube.runtime.many import check_result_columns
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
@@ -21,12 +21,12 @@ def named(queries: Queries) -> dict[str, Query]:
     if isinstance(given, str | Query):
         return {"q1": _query(given)}
     if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
-        raise wrong("queries", given, _QUERIES)
+        raise invalid_argument("queries", given, _QUERIES)
     pairs = given.items() if isinstance(given, Mapping) else ((f"q{i}", q) for i, q in enumerate(given, 1))
     read: dict[str, Query] = {}
     for name, query in pairs:
         if not isinstance(name, str):
-            raise wrong("the name of a query", name, "a text")
+            raise invalid_argument("the name of a query", name, "a text")
         read[name] = _query(query, name)
     if not read:
         raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
@@ -38,7 +38,7 @@ _QUERIES = "a query as text, or a list or dict of queries"
 
 def _query(query: Any, source: str = "query") -> Query:
     if not isinstance(query, str | Query):
-        raise wrong("a query", query, "its text")
+        raise invalid_argument("a query", query, "its text")
     if isinstance(query, str):
         if any("\ud800" <= c <= "\udfff" for c in query):
             raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")
@@ -53,7 +53,7 @@ def hierarchy(concepts: Any) -> Concepts | None:
     if isinstance(concepts, Mapping):
         return Concepts(concepts)
     if concepts is not None and not isinstance(concepts, Concepts):
-        raise wrong(
+        raise invalid_argument(
             "concepts", concepts, "a mapping of each concept to the types below it, or Concepts.from_yaml(path)"
         )
     return concepts

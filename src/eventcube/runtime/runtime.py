@@ -17,7 +17,7 @@ from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import AUTO, Options, StrategyChoice, is_whole, options, wrong
+from eventcube.options import AUTO, Options, StrategyChoice, invalid_argument, is_whole, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.planned import plan_query
@@ -106,7 +106,7 @@ class Runtime:
         self.at_hand = False
         if schema is not None:
             if not isinstance(schema, pa.Schema):
-                raise wrong("schema", schema, "an Arrow schema, as table.schema is")
+                raise invalid_argument("schema", schema, "an Arrow schema, as table.schema is")
             self.start(schema)
 
     def start(self, columns: pa.Schema) -> Workload:
@@ -360,10 +360,10 @@ def _moment(watermark: Any, schema: EventSchema | None) -> int:
             return shown
         known = read_zone(zone)
         if known is None:
-            raise wrong(
+            raise invalid_argument(
                 "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
             )
         return instant(shown, known)
     if not is_whole(watermark):
-        raise wrong("a watermark", watermark, "microseconds since 1970, or a datetime")
+        raise invalid_argument("a watermark", watermark, "microseconds since 1970, or a datetime")
     return max(-_FURTHEST, min(_FURTHEST, int(watermark)))

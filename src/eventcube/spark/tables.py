@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from eventcube.errors import BindError, Diagnostic, InputError, OptionError, Span, did_you_mean
-from eventcube.language.names import read_name, write_name
+from eventcube.language.identifiers import read_name, write_name
 from eventcube.language.syntax import Query
 from eventcube.language.tokens import text_to_tokens, tokens_to_clauses
 from eventcube.spark.columns import quoted

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eventcube.engine.table import Table
-from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Requests
@@ -20,12 +20,17 @@ class Aggressive(Sliding):
     So there is a right bound for each key and each value of an equality with outer events.
     """
 
-    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
         """All that ends before the right bound and is not there."""
-        assert self.view.places is not None
-        ends = self.view.places.rows(asks.hi) - 1
+        assert self.view.addresses is not None
+        ends = self.view.addresses.rows(intervals.hi) - 1
         bound = [c for c in table.columns if c >= 0]
         latest = np.maximum(ends, table.last(bound)) if bound else ends
-        rows = self.view.places.rows(asks.lo)
+        rows = self.view.addresses.rows(intervals.lo)
         back = np.minimum(rows, executor.store.window_starts[latest])
-        yield self.missing(Asks(np.where(asks.lo < asks.hi, asks.lo - rows + back, asks.lo), asks.hi), executor)
+        yield self.missing(
+            QueryIntervals(
+                np.where(intervals.lo < intervals.hi, intervals.lo - rows + back, intervals.lo), intervals.hi
+            ),
+            executor,
+        )

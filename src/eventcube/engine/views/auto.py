@@ -91,7 +91,7 @@ class Auto:
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        results = self._cheapest(table, executor, hand_on=True).join(table, executor)
+        results = self._cheapest(table, executor, materialize=True).join(table, executor)
         while True:
             with self.tally.watch(executor.counters):
                 out = next(results, None)
@@ -102,7 +102,7 @@ class Auto:
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
-        chosen = self._cheapest(table, executor, hand_on=False)
+        chosen = self._cheapest(table, executor, materialize=False)
         with self.tally.watch(executor.counters):
             found = chosen.count(table, executor)
         self._found(found)
@@ -110,7 +110,7 @@ class Auto:
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
-        chosen = self._cheapest(table, executor, hand_on=False)
+        chosen = self._cheapest(table, executor, materialize=False)
         with self.tally.watch(executor.counters):
             return chosen.exists(table, executor)
 
@@ -134,11 +134,11 @@ class Auto:
         if self._possible:
             yield f"of the results its events could make, {self._given / self._possible:.3g} were results"
 
-    def _cheapest(self, table: Table, executor: Executor, *, hand_on: bool) -> Strategy:
+    def _cheapest(self, table: Table, executor: Executor, *, materialize: bool) -> Strategy:
         """Decide, or stay with what was decided for about as many outer rows a few calls ago."""
         if self._expected is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
             self._each = 0.0
-            self._expected = self._little(len(table), executor) or self._costs(table, executor, hand_on=hand_on)
+            self._expected = self._little(len(table), executor) or self._costs(table, executor, materialize=materialize)
             self._outer = len(table)
             self._stays = int(_STAY * min(1.0, _DECIDE / min(self._expected.values())))
         else:
@@ -157,7 +157,7 @@ class Auto:
         cost = ITERATIVE_CALL + outer * (STEP + work)
         return {"iterative": cost} if cost < VIEW_CALL else None
 
-    def _costs(self, table: Table, executor: Executor, *, hand_on: bool) -> Costs:
+    def _costs(self, table: Table, executor: Executor, *, materialize: bool) -> Costs:
         lo, hi = interval(self.part, sample(table), executor)
         own = intervals(self.inner, len(table), lo, hi, executor)
         negated = isinstance(self.part, Reject)
@@ -171,12 +171,12 @@ class Auto:
             tied=bool(self.inner.residual),
             plain=executor.store.order is None and self.inner.key is None,
         )
-        if asked.anew(hand_on=hand_on) > asked.looked_up():
+        if asked.recompute(materialize=materialize) > asked.looked_up():
             # Otherwise a view is behind whatever it has.
             asked = replace(asked, fresh=self._fresh(lo, hi, executor))
         if negated:
             return exists_costs(asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
-        return join_costs(asked, hand_on=hand_on)
+        return join_costs(asked, materialize=materialize)
 
     def _selectivity(self, executor: Executor) -> float:
         """What part of the possible results there were; as far as nothing is known, an equality leaves one value."""

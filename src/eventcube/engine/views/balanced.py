@@ -1,11 +1,11 @@
-"""The balanced continuous sliding view: computes what a set of outer rows asks for, and nothing else."""
+"""The balanced continuous sliding view: computes what a set of outer rows ask for, and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from eventcube.engine.table import Table
-from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Requests
@@ -18,6 +18,6 @@ class Balanced(Sliding):
     What an earlier set of outer rows has asked for is there; what is new lies mostly to its right.
     """
 
-    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
         """What is asked for and is not there."""
-        yield self.missing(asks, executor)
+        yield self.missing(intervals, executor)

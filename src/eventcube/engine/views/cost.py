@@ -23,7 +23,7 @@ _SAMPLE = 64
 # What a call and a look-up, a result that is kept, one that is handed on, one that is tested after that, and a step
 # for one outer row come to, in events looked at. Where events have to be sorted by value, a view costs more.
 ITERATIVE_CALL, VIEW_CALL, SORTED_CALL = 6_000.0, 10_000.0, 40_000.0
-LOOK_UP, SORTED_LOOK_UP, KEEP, HAND_ON, TEST, STEP = 4.0, 10.0, 5.0, 2.0, 6.0, 3.0
+LOOK_UP, SORTED_LOOK_UP, KEEP, MATERIALIZE, TEST, STEP = 4.0, 10.0, 5.0, 2.0, 6.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Asked:
 
     Computed anew, from the component `narrowed` on only what meets the conditions is left; `tested`: the last event to
     be bound has to meet some, so that even to count all have to be looked at. `tied`: a view can ask for the conditions
-    with outer events only after the look-up. `plain`: neither a key nor an equality tells the view's places apart.
+    with outer events only after the look-up. `plain`: neither a key nor an equality tells the view's addresses apart.
     """
 
     own: Intervals
@@ -76,11 +76,11 @@ class Asked:
     tied: bool
     plain: bool
 
-    def anew(self, *, hand_on: bool) -> float:
+    def recompute(self, *, materialize: bool) -> float:
         """Computing the part for each outer row."""
         partial = self.own.partial
         left = np.where(np.arange(len(partial)) >= self.narrowed, partial * self.selectivity, partial)
-        work = left if hand_on or self.tested else left[:-1]
+        work = left if materialize or self.tested else left[:-1]
         return ITERATIVE_CALL + self.own.asked * (STEP + float(work.sum()))
 
     def looked_up(self) -> float:
@@ -95,18 +95,18 @@ class Asked:
         return self.fresh * (1.0 + float(one.sum()) + KEEP * self.selectivity * float(one[-1] if len(one) else 1.0))
 
 
-def join_costs(asked: Asked, *, hand_on: bool) -> Costs:
-    """A positive part; `hand_on`: results are made, not only counted."""
-    results = asked.own.asked * float(asked.own.partial[-1]) * asked.selectivity if hand_on else 0.0
-    view = asked.looked_up() + asked.kept() + (0.0 if asked.tied else HAND_ON * results)
-    return {"iterative": asked.anew(hand_on=hand_on) + results, "balanced": view}
+def join_costs(asked: Asked, *, materialize: bool) -> Costs:
+    """A positive part; `materialize`: results are made, not only counted."""
+    results = asked.own.asked * float(asked.own.partial[-1]) * asked.selectivity if materialize else 0.0
+    view = asked.looked_up() + asked.kept() + (0.0 if asked.tied else MATERIALIZE * results)
+    return {"iterative": asked.recompute(materialize=materialize) + results, "balanced": view}
 
 
 def exists_costs(asked: Asked, looked: int, cases: int | None) -> Costs:
     """A negated part. Of one last event a view looks at `looked` components whole, and at the latest of others."""
     one = asked.own.wide
     fresh = asked.kept() if asked.tied else asked.fresh * (1.0 + (float(one[:looked].sum()) if looked else 0.0))
-    costs = {"iterative": asked.anew(hand_on=False), "balanced": asked.looked_up() + fresh}
+    costs = {"iterative": asked.recompute(materialize=False), "balanced": asked.looked_up() + fresh}
     if cases is not None:
         costs["rewrite"] = ITERATIVE_CALL * cases + asked.own.asked * STEP * cases * (cases + 1)
     return costs

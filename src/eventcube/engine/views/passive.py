@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import Table
 from eventcube.engine.views.flags import Flags
-from eventcube.engine.views.kept import Asks
 from eventcube.engine.views.records import Records
+from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
-from eventcube.engine.views.view import Places, Requests
+from eventcube.engine.views.view import Requests, RowAddresses
 from eventcube.plan.steps import Part
 
 
@@ -26,25 +26,25 @@ class Passive(Sliding):
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self.records = Records()
-        self.flags = Flags(self.view) if self.view.kept is None else None
+        self.flags = Flags(self.view) if self.view.results is None else None
         self.view.followers.append(self._move)
 
-    def _move(self, before: Places, places: Places, rows: Ints) -> None:
-        self.records.move(before, places, rows)
+    def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
+        self.records.move(before, addresses, rows)
 
     def forget(self, row: int) -> None:
         """Take what lies before the row out of the records."""
-        assert self.view.places is not None
-        self.records.begin_at(row, self.view.places)
+        assert self.view.addresses is not None
+        self.records.begin_at(row, self.view.addresses)
 
     @property
     def bytes(self) -> int:
         """Results and records, or flags."""
         return super().bytes + 16 * len(self.records) + (self.flags.bytes if self.flags else 0)
 
-    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
         """One interval after the other, as if each had been asked for by itself."""
-        distinct, _ = asks.some().distinct()
+        distinct, _ = intervals.some().distinct()
         plan = self.records.plan(distinct)
         fresh = distinct.where(plan.fresh)
         executor.counters.view_intervals += len(fresh)
@@ -56,4 +56,4 @@ class Passive(Sliding):
         """For each outer row whether there is an inner match inside its interval."""
         if self.flags is None:
             return super().exists(table, executor)
-        return self.flags.exists(self.view.asks(table, executor), executor)
+        return self.flags.exists(self.view.query_intervals(table, executor), executor)

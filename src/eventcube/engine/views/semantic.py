@@ -12,10 +12,10 @@ from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.iterative import Iterative
-from eventcube.engine.views.kept import Asks, Kept
 from eventcube.engine.views.records import Records
+from eventcube.engine.views.result_store import QueryIntervals, ResultStore
 from eventcube.engine.views.strategy import Executor, register
-from eventcube.engine.views.view import Places, TooMuchError, View, blocks
+from eventcube.engine.views.view import RowAddresses, TooMuchError, View, blocks
 from eventcube.plan.steps import Part
 
 # Results are sorted by record, then as in other views: no place is larger.
@@ -34,46 +34,46 @@ class Semantic:
     def __init__(self, part: Part) -> None:
         self.view = View(part)
         self.inner = self.view.inner
-        self.flags = Flags(self.view) if self.view.kept is None else None
-        self.view.kept = None
-        self.anew = Iterative(part)
-        self.kept = Kept(len(self.inner.slots))
+        self.flags = Flags(self.view) if self.view.results is None else None
+        self.view.results = None
+        self.recompute = Iterative(part)
+        self.results = ResultStore(len(self.inner.slots))
         self.records = Records()
         self._refers = np.zeros(0, np.int64)
         self._purged = self.view.many
         # If there was too much to hold, so many calls go by before it is tried again, each time twice as many.
-        self._rest, self._rests = 0, 8
+        self._skips_left, self._skip_length = 0, 8
         self.view.followers.append(self._move)
 
     @property
     def bytes(self) -> int:
         """Results with their records, or flags."""
-        return self.flags.bytes if self.flags else self.kept.bytes + 24 * len(self.records)
+        return self.flags.bytes if self.flags else self.results.bytes + 24 * len(self.records)
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        asks = self.view.asks(table, executor)
-        holder = self._holders(asks, executor)
+        intervals = self.view.query_intervals(table, executor)
+        holder = self._holders(intervals, executor)
         if holder is None:
-            yield from self.anew.join(table, executor)
+            yield from self.recompute.join(table, executor)
             return
-        for own, of in self._looks(asks, holder):
-            executor.counters.inner_reused -= self.kept.mark(own)
-            for parent, place in self.kept.pairs(own):
+        for own, of in self._looks(intervals, holder):
+            executor.counters.inner_reused -= self.results.mark(own)
+            for parent, place in self.results.pairs(own):
                 executor.counters.inner_reused += len(parent)
-                yield from executor.run(self.inner.residual, self.view.extended(table, self.kept, of[parent], place))
+                yield from executor.run(self.inner.residual, self.view.extended(table, self.results, of[parent], place))
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
         if self.inner.residual:
             return sum(len(out) for out in self.join(table, executor))
-        distinct, which = self.view.asks(table, executor).distinct()
+        distinct, which = self.view.query_intervals(table, executor).distinct()
         holder = self._holders(distinct, executor)
         if holder is None:
-            return self.anew.count(table, executor)
+            return self.recompute.count(table, executor)
         times, total = np.bincount(which, minlength=len(distinct)), 0
         for own, of in self._looks(distinct, holder):
-            counts, fresh = self.kept.count(own)
+            counts, fresh = self.results.count(own)
             given = int((counts * times[of]).sum())
             executor.counters.inner_reused += given - fresh
             total += given
@@ -82,7 +82,7 @@ class Semantic:
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
         if self.flags is not None:
-            return self.flags.exists(self.view.asks(table, executor), executor)
+            return self.flags.exists(self.view.query_intervals(table, executor), executor)
         found = np.zeros(len(table), np.bool_)
         for out in self.join(table.with_columns({ORIGIN: np.arange(len(table))}), executor):
             found[out[ORIGIN]] = True
@@ -90,53 +90,57 @@ class Semantic:
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
-        counters.inner_unused += self.kept.unused
+        counters.inner_unused += self.results.unused
 
     @property
     def _shift(self) -> int:
-        assert self.view.places is not None
-        return self.view.places.shift
+        assert self.view.addresses is not None
+        return self.view.addresses.shift
 
     # Extending.
 
-    def _holders(self, asks: Asks, executor: Executor) -> Ints | None:
+    def _holders(self, intervals: QueryIntervals, executor: Executor) -> Ints | None:
         """The record that holds each interval, -1 for an empty one, once all have one; None if that is too much."""
-        if self._rest:
-            self._rest -= 1
+        if self._skips_left:
+            self._skips_left -= 1
             return None
-        holder = np.full(len(asks), -1, np.int64)
-        some = asks.lo < asks.hi
+        holder = np.full(len(intervals), -1, np.int64)
+        some = intervals.lo < intervals.hi
         try:
             if some.any():
-                holder[some] = self._extend(asks.where(some), executor)
+                holder[some] = self._extend(intervals.where(some), executor)
         except TooMuchError:
-            executor.counters.inner_unused += self.kept.unused
-            self.kept, self.records, self._refers = Kept(len(self.inner.slots)), Records(), self._refers[:0]
-            self._rest = self._rests
-            self._rests *= 2
+            executor.counters.inner_unused += self.results.unused
+            self.results, self.records, self._refers = (
+                ResultStore(len(self.inner.slots)),
+                Records(),
+                self._refers[:0],
+            )
+            self._skips_left = self._skip_length
+            self._skip_length *= 2
             return None
         return holder
 
-    def _looks(self, asks: Asks, holder: Ints) -> Iterator[tuple[Asks, Ints]]:
+    def _looks(self, intervals: QueryIntervals, holder: Ints) -> Iterator[tuple[QueryIntervals, Ints]]:
         """The intervals in each record they look into, some at a time, and which interval each is."""
         held = np.zeros(len(self.records), np.int64)
-        held[self.kept.lasts // SPAN] = 1
+        held[self.results.lasts // SPAN] = 1
         refers = past_empty(self._refers, held)
-        lengths = chain_lengths(holder, asks.lo, refers, self.records.hi)
+        lengths = chain_lengths(holder, intervals.lo, refers, self.records.hi)
         for start, end in blocks(lengths):
             of, records = chains(lengths[start:end], holder[start:end], refers)
             of += start
-            yield Asks(asks.lo[of] + records * SPAN, asks.hi[of] + records * SPAN), of
+            yield QueryIntervals(intervals.lo[of] + records * SPAN, intervals.hi[of] + records * SPAN), of
 
-    def _extend(self, asks: Asks, executor: Executor) -> Ints:
+    def _extend(self, intervals: QueryIntervals, executor: Executor) -> Ints:
         """See that every interval has a record that holds it; gives its number."""
-        distinct, which = asks.distinct()
+        distinct, which = intervals.distinct()
         self._purge(int(distinct.lo.min()), executor.counters)
         plan = self.records.plan(distinct)
         numbers = np.where(plan.fresh, len(self.records) + np.cumsum(plan.fresh) - 1, plan.holder)
         fresh = distinct.where(plan.fresh)
         if len(self.records) + len(fresh) > _MOST or int(distinct.hi.max()) >= SPAN:
-            # Places would not fit 64 bits.
+            # RowAddresses would not fit 64 bits.
             raise TooMuchError
         executor.counters.view_intervals += len(fresh)
         self._compute(fresh, plan.begins[plan.fresh], executor)
@@ -145,16 +149,16 @@ class Semantic:
         executor.note_bytes()
         return numbers[which]
 
-    def _compute(self, asks: Asks, begins: Ints, executor: Executor) -> None:
+    def _compute(self, intervals: QueryIntervals, begins: Ints, executor: Executor) -> None:
         """Compute what each interval holds itself: what ends at a place or later."""
-        assert self.view.places is not None
-        for requests, of in self.view.asked_rows(asks, begins):
-            blocks, size = [], len(self.kept)
-            for out in self.view.results(self.inner.program, requests, executor):
-                first, last = self.view.places.of_results(out)
+        assert self.view.addresses is not None
+        for requests, of in self.view.asked_rows(intervals, begins):
+            blocks, size = [], len(self.results)
+            for out in self.view.find_results(self.inner.program, requests, executor):
+                first, last = self.view.addresses.of_results(out)
                 owner = of[out[ORIGIN]]
                 # Where a last event does not tell the group, results of other groups come along.
-                inside = (first >= asks.lo[owner]) & (last < asks.hi[owner])
+                inside = (first >= intervals.lo[owner]) & (last < intervals.hi[owner])
                 offset = (owner + len(self.records)) * SPAN
                 rows = out.only(self.inner.slots).data
                 rows = np.where(rows < 0, -1, rows + self._shift)
@@ -163,43 +167,43 @@ class Semantic:
                 if size > self.view.most:
                     raise TooMuchError
             if blocks:
-                self.kept.add(np.concatenate(blocks, axis=1))
+                self.results.add(np.concatenate(blocks, axis=1))
 
     # Forgetting.
 
     def _purge(self, place: int, counters: Counters) -> None:
         """Forget records that end before all that is asked for, once there is much in them."""
-        if len(self.kept) + len(self.records) > 2 * self._purged:
+        if len(self.results) + len(self.records) > 2 * self._purged:
             alive = self.records.hi > place
             self.records.where(alive)
             # One that refers to a record that is gone has nothing before its end, and would be asked for it.
             self.records.lo = np.maximum(self.records.lo, place)
             counters.inner_unused += self._keep(alive)
-            self._purged = max(len(self.kept) + len(self.records), self.view.many)
+            self._purged = max(len(self.results) + len(self.records), self.view.many)
 
-    def _move(self, before: Places, places: Places, rows: Ints) -> None:
-        if places.plain:
+    def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
+        if addresses.plain:
             # What has left the window goes when there is much of it.
             return
-        alive = self.records.move(before, places, rows)
+        alive = self.records.move(before, addresses, rows)
         if not alive.all():
             self._keep(alive)
-        if not len(self.kept):
+        if not len(self.results):
             return
-        old = self.kept.block
+        old = self.results.block
         mapped = np.where(old[:-2] < 0, -1, rows[old[:-2]])
         # A result that has lost an event lies in no interval to come.
         there: Bools = np.asarray(((mapped >= 0) | (old[:-2] < 0)).all(axis=0))
-        first, last = places.of_results(Table(self.inner.slots, mapped))
+        first, last = addresses.of_results(Table(self.inner.slots, mapped))
         offset = old[-1] // SPAN * SPAN
-        self.kept.keep(np.vstack([mapped, first + offset, last + offset]), there)
+        self.results.keep(np.vstack([mapped, first + offset, last + offset]), there)
 
     def _keep(self, alive: Bools) -> int:
         """Keep only some records with their results, numbered anew; gives how many results nobody had used."""
         number = np.where(alive, np.cumsum(alive) - 1, -1)
         refers = self._refers[alive]
         self._refers = np.where(refers < 0, -1, number[refers])
-        block = self.kept.block.copy()
+        block = self.results.block.copy()
         owner = number[block[-1] // SPAN]
         block[-2:] += (owner - block[-1] // SPAN) * SPAN
-        return self.kept.keep(block, owner >= 0)
+        return self.results.keep(block, owner >= 0)

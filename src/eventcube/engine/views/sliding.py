@@ -12,7 +12,7 @@ from eventcube.engine.intervals import unmet
 from eventcube.engine.kernels import Bools
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.iterative import Iterative
-from eventcube.engine.views.kept import Asks
+from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.strategy import Executor
 from eventcube.engine.views.view import Requests, TooMuchError, View
 from eventcube.plan.steps import Part
@@ -27,11 +27,11 @@ class Sliding(ABC):
     def __init__(self, part: Part) -> None:
         self.view = View(part)
         self.inner = self.view.inner
-        self.anew = Iterative(part)
+        self.recompute = Iterative(part)
         # By this pieces are smaller than they could be, since larger ones asked for too much.
-        self._finer = 1
+        self._subdivision = 1
         # If even the smallest do, so many are computed anew before the view is tried again, each time twice as many.
-        self._rest, self._rests = 0, 8
+        self._skips_left, self._skip_length = 0, 8
 
     @property
     def bytes(self) -> int:
@@ -39,7 +39,7 @@ class Sliding(ABC):
         return self.view.bytes
 
     @abstractmethod
-    def requests(self, asks: Asks, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
         """What to compute before these intervals, some of which may be empty, can be looked up for the outer rows."""
 
     def forget(self, row: int) -> None:  # noqa: B027 - most have nothing to forget
@@ -47,11 +47,11 @@ class Sliding(ABC):
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        for piece, asks in self._asked(table, executor):
-            if asks is None:
-                yield from self.anew.join(piece, executor)
+        for piece, intervals in self._asked(table, executor):
+            if intervals is None:
+                yield from self.recompute.join(piece, executor)
                 continue
-            for out in self._pairs(piece, asks, executor):
+            for out in self._pairs(piece, intervals, executor):
                 yield from executor.run(self.inner.residual, out)
 
     def count(self, table: Table, executor: Executor) -> int:
@@ -59,12 +59,12 @@ class Sliding(ABC):
         if self.inner.residual:
             return sum(len(out) for out in self.join(table, executor))
         total = 0
-        for piece, asks in self._asked(table, executor):
-            if asks is None:
-                total += self.anew.count(piece, executor)
+        for piece, intervals in self._asked(table, executor):
+            if intervals is None:
+                total += self.recompute.count(piece, executor)
                 continue
-            assert self.view.kept is not None
-            counts, fresh = self.view.kept.count(asks)
+            assert self.view.results is not None
+            counts, fresh = self.view.results.count(intervals)
             given = int(counts.sum())
             executor.counters.inner_reused += given - fresh
             total += given
@@ -74,74 +74,76 @@ class Sliding(ABC):
         """For each outer row whether there is an inner match inside its interval."""
         found = np.zeros(len(table), np.bool_)
         marked = table.with_columns({ORIGIN: np.arange(len(table))})
-        for piece, asks in self._asked(marked, executor):
-            kept = self.view.kept
-            if asks is None:
-                found[piece[ORIGIN]] = self.anew.exists(piece, executor)
+        for piece, intervals in self._asked(marked, executor):
+            kept = self.view.results
+            if intervals is None:
+                found[piece[ORIGIN]] = self.recompute.exists(piece, executor)
             elif kept is None or not self.inner.residual:
-                fresh = 0 if kept is None else kept.mark(asks)
-                there = self.view.exists(asks) if kept is None else kept.any(asks)
+                fresh = 0 if kept is None else kept.mark(intervals)
+                there = self.view.exists(intervals) if kept is None else kept.any(intervals)
                 executor.counters.inner_reused += max(0, int(np.count_nonzero(there)) - fresh)
                 found[piece[ORIGIN]] = there
             else:
-                for out in self._pairs(piece, asks, executor):
+                for out in self._pairs(piece, intervals, executor):
                     for passed in executor.run(self.inner.residual, out):
                         found[passed[ORIGIN]] = True
         return found
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
-        if self.view.kept is not None:
-            counters.inner_unused += self.view.kept.unused
+        if self.view.results is not None:
+            counters.inner_unused += self.view.results.unused
 
-    def _pairs(self, table: Table, asks: Asks, executor: Executor) -> Iterator[Table]:
+    def _pairs(self, table: Table, intervals: QueryIntervals, executor: Executor) -> Iterator[Table]:
         """The outer rows with each result inside their interval, whatever else is asked of it."""
-        kept = self.view.kept
+        kept = self.view.results
         assert kept is not None
-        executor.counters.inner_reused -= kept.mark(asks)
-        for parent, place in kept.pairs(asks):
+        executor.counters.inner_reused -= kept.mark(intervals)
+        for parent, place in kept.pairs(intervals):
             executor.counters.inner_reused += len(parent)
             yield self.view.extended(table, kept, parent, place)
 
-    def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, Asks | None]]:
+    def _asked(self, table: Table, executor: Executor) -> Iterator[tuple[Table, QueryIntervals | None]]:
         """Outer rows with their intervals, in pieces, when the view has what they ask for; None if that is too much."""
-        return self._pieces(table, self.view.asks(table, executor), executor)
+        return self._pieces(table, self.view.query_intervals(table, executor), executor)
 
-    def _pieces(self, table: Table, asks: Asks, executor: Executor) -> Iterator[tuple[Table, Asks | None]]:
-        stride = max(1, STRIDE // self._finer)
-        cuts = self._cuts(asks, stride)
+    def _pieces(
+        self, table: Table, intervals: QueryIntervals, executor: Executor
+    ) -> Iterator[tuple[Table, QueryIntervals | None]]:
+        stride = max(1, STRIDE // self._subdivision)
+        cuts = self._cuts(intervals, stride)
         for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
             piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end].copy())
-            own = Asks(asks.lo[start:end], asks.hi[start:end])
-            if self._rest:
-                self._rest -= 1
+            own = QueryIntervals(intervals.lo[start:end], intervals.hi[start:end])
+            if self._skips_left:
+                self._skips_left -= 1
                 yield piece, None
             elif self._extend(own, piece, executor):
                 yield piece, own
             elif stride > 1:
-                self._finer = max(self._finer, 8 * STRIDE // stride)
+                self._subdivision = max(self._subdivision, 8 * STRIDE // stride)
                 yield from self._pieces(piece, own, executor)
             else:
-                self._rest = self._rests
-                self._rests *= 2
+                self._skips_left = self._skip_length
+                self._skip_length *= 2
                 yield piece, None
 
-    def _cuts(self, asks: Asks, stride: int) -> list[int]:
-        """Where to cut outer rows so that each piece asks for results of about as many last events as the stride."""
-        assert self.view.places is not None
+    def _cuts(self, intervals: QueryIntervals, stride: int) -> list[int]:
+        """Where to cut outer rows so that each piece asks for about as many last events as the stride."""
+        assert self.view.addresses is not None
         anchors = self.view.anchors()
         if len(anchors) <= stride:
             return [0]
-        ends = np.maximum.accumulate(np.searchsorted(anchors, self.view.places.rows(asks.hi)) // stride)
+        ends = np.maximum.accumulate(np.searchsorted(anchors, self.view.addresses.rows(intervals.hi)) // stride)
         return list(np.flatnonzero(np.append(True, ends[1:] != ends[:-1])).tolist())
 
-    def _extend(self, asks: Asks, table: Table, executor: Executor) -> bool:
+    def _extend(self, intervals: QueryIntervals, table: Table, executor: Executor) -> bool:
         """Compute what the intervals ask for and the view does not have; says whether it can hold that."""
-        row = self.view.purge(asks, executor.counters)
+        row = self.view.purge(intervals, executor.counters)
         if row is not None:
             self.forget(row)
         try:
-            for requests in self.requests(asks, table, executor):
+            for requests in self.requests(intervals, table, executor):
                 if len(requests):
                     self.view.compute(requests, executor)
                     executor.note_bytes()
@@ -151,16 +153,16 @@ class Sliding(ABC):
             return False
         return True
 
-    def missing(self, asks: Asks, executor: Executor) -> Requests:
+    def missing(self, intervals: QueryIntervals, executor: Executor) -> Requests:
         """For each event inside an interval the results that reach back further than those it has."""
         view = self.view
-        assert view.places is not None
+        assert view.addresses is not None
         rows = view.anchors()
-        places = view.places.of_anchors(rows)
+        addresses = view.addresses.of_anchors(rows)
         if view.inner.key is not None:
-            order = np.argsort(places, kind="stable")
-            rows, places = rows[order], places[order]
-        seen = view.places.ungrouped(asks)
+            order = np.argsort(addresses, kind="stable")
+            rows, addresses = rows[order], addresses[order]
+        seen = view.addresses.ungrouped(intervals)
         span = 0 if view.inner.key is None else executor.store.size + 1
-        shift, seq = view.places.shift, executor.store.seq
-        return Requests(*unmet(seen.lo, seen.hi, places, rows, view.since, seq, shift, span), once=True)
+        shift, seq = view.addresses.shift, executor.store.seq
+        return Requests(*unmet(seen.lo, seen.hi, addresses, rows, view.since, seq, shift, span), once=True)

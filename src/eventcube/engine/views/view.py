@@ -2,8 +2,8 @@
 
 A result is found by its last event. For each event that can be the last one, a view knows from which event on it has
 all results that end there (`since`). A strategy says what to add to that when intervals are asked for; the rest is the
-same for all. Events are told by *places*: rows of the store, shifted so that they stay what they are from one batch to
-the next; where a key sorts the store anew, or an equality splits the view into groups, places are made anew.
+same for all. An event has an *address*: its row in the store, shifted so that it stays the same from one batch to the
+next. Where a key sorts the store, or an equality splits the view into groups, addresses are computed for each store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from eventcube.engine.intervals import block_of, combined
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
-from eventcube.engine.views.kept import Asks, Kept, nearest_before
+from eventcube.engine.views.result_store import QueryIntervals, ResultStore, nearest_before
 from eventcube.engine.views.strategy import Executor, interval, standalone
 from eventcube.plan.steps import Bind, Nested, Part, Program, StandalonePart
 
@@ -64,7 +64,7 @@ class Requests:
         return found
 
 
-class Places:
+class RowAddresses:
     """Where events and intervals lie, in one store, for one nested part."""
 
     def __init__(self, inner: StandalonePart, executor: Executor) -> None:
@@ -92,46 +92,46 @@ class Places:
         """How far the group of each value is from the first; below 0 for one that no event of the part has."""
         return place_among(self.values, column) * (self.store.size + 1)
 
-    def of_asks(self, table: Table, lo: Ints, hi: Ints) -> Asks:
+    def of_intervals(self, table: Table, lo: Ints, hi: Ints) -> QueryIntervals:
         """The intervals of outer rows."""
         hi = np.maximum(lo, hi)
         if self.inner.key is None:
-            return Asks(lo + self.shift, hi + self.shift)
+            return QueryIntervals(lo + self.shift, hi + self.shift)
         offset = self._offset(self._executor.value(self.inner.key.outer, table))
-        return Asks(lo + offset, np.where(offset < 0, lo, hi) + offset)
+        return QueryIntervals(lo + offset, np.where(offset < 0, lo, hi) + offset)
 
     def of_results(self, table: Table) -> tuple[Ints, Ints]:
-        """The places of the first and the last events of results."""
+        """The addresses of the first and the last events of results."""
         slots, offset = self.inner.slots, self._offsets(table)
         return table.first(slots, optional=True) + offset, table.last(slots) + offset
 
     def block(self, table: Table, since: Ints) -> Ints:
-        """Results that go back to before what is known of their last event: their events, then their places."""
+        """Results that go back to before what is known of their last event: their events, then their addresses."""
         rows = table.only(self.inner.slots).data
         return block_of(rows, table[ANCHOR], self._offsets(table), since, self.store.seq, self.shift)
 
     def _offsets(self, table: Table) -> Ints:
-        """How far the places of each result are from its rows; below 0 if it is null, which equals nothing."""
+        """How far the addresses of each result are from its rows; below 0 if it is null, which equals nothing."""
         if self.inner.key is None:
             return np.full(len(table), self.shift, np.int64)
         return self._offset(self._executor.value(self.inner.key.inner, table))
 
     def of_anchors(self, rows: Ints) -> Ints:
-        """The places of events that may be the last of a result; below 0 for one that no group can have."""
+        """The addresses of events that may be the last of a result; below 0 for one that no group can have."""
         key = self.inner.key
         if key is None or key.end is None:
             return rows + self.shift
         return rows + self._offset(self._executor.value_of(key.end, rows))
 
-    def rows(self, places: Ints) -> Ints:
-        """The rows of places."""
-        return places - self.shift if self.inner.key is None else places % (self.store.size + 1)
+    def rows(self, addresses: Ints) -> Ints:
+        """The rows of addresses."""
+        return addresses - self.shift if self.inner.key is None else addresses % (self.store.size + 1)
 
-    def group(self, places: Ints) -> Ints:
+    def group(self, addresses: Ints) -> Ints:
         """The number of the group that each place is in."""
-        return np.zeros(len(places), np.int64) if self.inner.key is None else places // (self.store.size + 1)
+        return np.zeros(len(addresses), np.int64) if self.inner.key is None else addresses // (self.store.size + 1)
 
-    def offsets_after(self, before: Places, rows: Ints) -> Ints:
+    def offsets_after(self, before: RowAddresses, rows: Ints) -> Ints:
         """For each group of the store before how far it is from the first now, below 0 if there is no event of it left.
 
         Values may be told by other numbers now, so that events have to say which they are of: the latest of each group.
@@ -147,11 +147,11 @@ class Places:
         offsets[latest >= 0] = self._offset(self.value_of(latest[latest >= 0]))
         return offsets
 
-    def ungrouped(self, asks: Asks) -> Asks:
+    def ungrouped(self, intervals: QueryIntervals) -> QueryIntervals:
         """Intervals as the last events of results see them, if those do not tell what group they are of."""
         if self.inner.key is None or self.inner.key.end is not None:
-            return asks
-        return Asks(self.rows(asks.lo), self.rows(asks.hi))
+            return intervals
+        return QueryIntervals(self.rows(intervals.lo), self.rows(intervals.hi))
 
 
 def _moved(values: Ints, gone: int, size: int, fresh: int) -> Ints:
@@ -175,41 +175,45 @@ class View:
         self.part, self.inner = part, standalone(part)
         by_tuples = isinstance(part, Nested) or bool(self.inner.residual)
         key = self.inner.key
-        self.kept = Kept(len(self.inner.slots)) if by_tuples or (key is not None and key.end is None) else None
+        self.results = (
+            ResultStore(len(self.inner.slots)) if by_tuples or (key is not None and key.end is None) else None
+        )
         self.since = np.zeros(0, np.int64)
         self.nearest = np.zeros(0, np.int64)
-        self.places: Places | None = None
+        self.addresses: RowAddresses | None = None
         self._seq = np.zeros(0, np.int64)
         self._anchors: Ints | None = None
         self._purged = self.many
         # Told of every new store: where events were before, where they are now, and the rows that old rows became.
-        self.followers: list[Callable[[Places, Places, Ints], None]] = []
+        self.followers: list[Callable[[RowAddresses, RowAddresses, Ints], None]] = []
 
     @property
     def bytes(self) -> int:
         """What is kept: tuples, or a number for each last event that is known."""
-        return self.kept.bytes if self.kept is not None else 8 * int((self.since < NEVER).sum())
+        return self.results.bytes if self.results is not None else 8 * int((self.since < NEVER).sum())
 
     # From one store to the next.
 
-    def attach(self, executor: Executor) -> Places:
+    def attach(self, executor: Executor) -> RowAddresses:
         """Turn to the executor's store, if it is a new one."""
-        if self.places is not None and self.places.store is executor.store:
-            return self.places
-        before, self.places = self.places, Places(self.inner, executor)
+        if self.addresses is not None and self.addresses.store is executor.store:
+            return self.addresses
+        before, self.addresses = self.addresses, RowAddresses(self.inner, executor)
         self._anchors = None
         self._move(executor.store, before, executor.counters)
-        return self.places
+        return self.addresses
 
-    def _move(self, store: Store, before: Places | None, counters: Counters) -> None:
-        assert self.places is not None
+    def _move(self, store: Store, before: RowAddresses | None, counters: Counters) -> None:
+        assert self.addresses is not None
         seq, self._seq = self._seq, store.seq
-        gone = self.places.shift - before.shift if before is not None and before.plain and self.places.plain else -1
+        gone = (
+            self.addresses.shift - before.shift if before is not None and before.plain and self.addresses.plain else -1
+        )
         if gone >= 0 and not self.followers:
             # Rows move all by the same, as mostly they do.
             self.since = _moved(self.since, gone, store.size, NEVER)
-            if self.kept is not None:
-                counters.inner_unused += self.kept.drop_before(self.places.shift)
+            if self.results is not None:
+                counters.inner_unused += self.results.drop_before(self.addresses.shift)
             else:
                 self.nearest = _moved(self.nearest, gone, store.size, -1)
             return
@@ -221,71 +225,73 @@ class View:
         if before is None:
             return
         for follow in self.followers:
-            follow(before, self.places, rows)
-        if self.kept is None:
+            follow(before, self.addresses, rows)
+        if self.results is None:
             return
-        if self.places.plain:
-            counters.inner_unused += self.kept.drop_before(self.places.shift)
+        if self.addresses.plain:
+            counters.inner_unused += self.results.drop_before(self.addresses.shift)
             return
-        old = self.kept.rows
+        old = self.results.rows
         mapped = np.where(old < 0, -1, rows[old]) if old.size else old
         alive: Bools = np.asarray(((mapped >= 0) | (old < 0)).all(axis=0))
-        first, last = self.places.of_results(Table(self.inner.slots, mapped))
-        counters.inner_unused += self.kept.keep(np.vstack([mapped, first, last]), alive)
+        first, last = self.addresses.of_results(Table(self.inner.slots, mapped))
+        counters.inner_unused += self.results.keep(np.vstack([mapped, first, last]), alive)
 
-    def purge(self, asks: Asks, counters: Counters) -> int | None:
+    def purge(self, intervals: QueryIntervals, counters: Counters) -> int | None:
         """Forget what ends before all that is asked for, once there is much of it; gives the row it ends before.
 
         Were it asked for again it would be computed again.
         """
-        assert self.places is not None
-        if self.kept is None or len(self.kept) < min(2 * self._purged, self.most // 4):
+        assert self.addresses is not None
+        if self.results is None or len(self.results) < min(2 * self._purged, self.most // 4):
             return None
-        asked = asks.some()
+        asked = intervals.some()
         if not len(asked):
             return None
-        row = int(self.places.rows(asked.lo).min())
+        row = int(self.addresses.rows(asked.lo).min())
         if self.inner.key is None:
-            counters.inner_unused += self.kept.drop_before(row + self.places.shift)
+            counters.inner_unused += self.results.drop_before(row + self.addresses.shift)
         else:
-            counters.inner_unused += self.kept.keep(self.kept.block, self.places.rows(self.kept.lasts) >= row)
+            counters.inner_unused += self.results.keep(
+                self.results.block, self.addresses.rows(self.results.lasts) >= row
+            )
         self.since[:row] = NEVER
-        self._purged = max(len(self.kept), self.many)
+        self._purged = max(len(self.results), self.many)
         return row
 
     def clear(self, counters: Counters) -> None:
         """Forget everything."""
-        counters.inner_unused += 0 if self.kept is None else self.kept.unused
-        self.kept = None if self.kept is None else Kept(len(self.inner.slots))
+        counters.inner_unused += 0 if self.results is None else self.results.unused
+        self.results = None if self.results is None else ResultStore(len(self.inner.slots))
         self.since[:] = NEVER
         self._purged = self.many
 
     # What is asked.
 
-    def asks(self, table: Table, executor: Executor) -> Asks:
-        """The intervals of outer rows, as places."""
-        places = self.attach(executor)
+    def query_intervals(self, table: Table, executor: Executor) -> QueryIntervals:
+        """The intervals of outer rows, as addresses."""
+        addresses = self.attach(executor)
         lo, hi = interval(self.part, table, executor)
         executor.counters.view_lookups += len(table)
-        return places.of_asks(table, lo, hi)
+        return addresses.of_intervals(table, lo, hi)
 
     def anchors(self) -> Ints:
         """The rows of events that can be the last of a result."""
-        assert self.places is not None
+        assert self.addresses is not None
         if self._anchors is None:
-            stacks = [self.places.store.stack(s).rows for s in self.inner.last]
+            stacks = [self.addresses.store.stack(s).rows for s in self.inner.last]
             self._anchors = stacks[0] if len(stacks) == 1 else np.unique(np.concatenate(stacks))
         return self._anchors
 
-    def asked_rows(self, asks: Asks, begins: Ints) -> Iterator[tuple[Requests, Ints]]:
+    def asked_rows(self, intervals: QueryIntervals, begins: Ints) -> Iterator[tuple[Requests, Ints]]:
         """The events that can end a result of each interval, from some place on, and which interval each is for."""
-        assert self.places is not None
+        assert self.addresses is not None
         rows = self.anchors()
-        places = self.places.of_anchors(rows)
-        order = np.argsort(places, kind="stable")
-        seen = self.places.ungrouped(Asks(begins, asks.hi))
-        lo, hi = np.searchsorted(places[order], seen.lo), np.searchsorted(places[order], seen.hi)
-        width, starts = np.maximum(hi - lo, 0), self.places.rows(asks.lo)
+        addresses = self.addresses.of_anchors(rows)
+        order = np.argsort(addresses, kind="stable")
+        seen = self.addresses.ungrouped(QueryIntervals(begins, intervals.hi))
+        lo, hi = np.searchsorted(addresses[order], seen.lo), np.searchsorted(addresses[order], seen.hi)
+        width, starts = np.maximum(hi - lo, 0), self.addresses.rows(intervals.lo)
         for start, end in blocks(width):
             own = width[start:end]
             of = np.repeat(np.arange(start, end), own)
@@ -297,22 +303,22 @@ class View:
     def compute(self, requests: Requests, executor: Executor) -> None:
         """Compute the results, keep those that are not known yet, and note that they are."""
         seq = executor.store.seq
-        if self.kept is not None:
+        if self.results is not None:
             furthest = requests.furthest
-            self._keep(self.results(self.inner.program, requests, executor), furthest, executor)
+            self._keep(self.find_results(self.inner.program, requests, executor), furthest, executor)
             rows = requests.rows[furthest]
             self.since[rows] = np.minimum(seq[requests.starts[furthest]], self.since[rows])
             return
         from_seq, known = seq[requests.starts], self.since[requests.rows]
         found = np.full(len(seq), -1, np.int64)
-        for out in self.results(self.inner.nearest, requests, executor):
+        for out in self.find_results(self.inner.nearest, requests, executor):
             np.maximum.at(found, out[ANCHOR], out.first(self.inner.slots, optional=True))
         best = found[requests.rows]
         # With a result found there is no need to look further back, ever.
         self.nearest[requests.rows] = np.where(best >= 0, seq[best], -1)
         self.since[requests.rows] = np.where(best >= 0, -1, np.minimum(from_seq, known))
 
-    def results(self, program: Program, requests: Requests, executor: Executor) -> Iterator[Table]:
+    def find_results(self, program: Program, requests: Requests, executor: Executor) -> Iterator[Table]:
         """The results that are requested, with their last event as ANCHOR and the number of the request as ORIGIN."""
         numbers = np.arange(len(requests))
         rows = requests.rows
@@ -327,36 +333,36 @@ class View:
 
     def _keep(self, found: Iterator[Table], wanted: Bools, executor: Executor) -> None:
         """Keep the results of the wanted requests that are not kept already."""
-        assert self.kept is not None
-        assert self.places is not None
+        assert self.results is not None
+        assert self.addresses is not None
         blocks = []
-        size = len(self.kept)
+        size = len(self.results)
         for out in found:
-            blocks.append(self.places.block(out if wanted.all() else out.where(wanted[out[ORIGIN]]), self.since))
+            blocks.append(self.addresses.block(out if wanted.all() else out.where(wanted[out[ORIGIN]]), self.since))
             size += blocks[-1].shape[1]
             if size > self.most:
                 raise TooMuchError
         if blocks:
-            self.kept.add(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1))
+            self.results.add(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1))
 
     # What is answered.
 
-    def extended(self, table: Table, kept: Kept, parent: Ints, place: Ints) -> Table:
+    def extended(self, table: Table, kept: ResultStore, parent: Ints, place: Ints) -> Table:
         """Outer rows with the results they get."""
-        assert self.places is not None
-        data = combined(table.data, kept.rows, parent, place, self.places.shift)
+        assert self.addresses is not None
+        data = combined(table.data, kept.rows, parent, place, self.addresses.shift)
         return Table((*table.columns, *self.inner.slots), data)
 
-    def exists(self, asks: Asks) -> Bools:
+    def exists(self, intervals: QueryIntervals) -> Bools:
         """For each interval whether there is a result in it, for a view without tuples."""
-        assert self.places is not None
+        assert self.addresses is not None
         anchors = self.anchors()
         anchors = anchors[self.nearest[anchors] >= 0]
-        first = self.places.store.rows_of(self.nearest[anchors])
+        first = self.addresses.store.rows_of(self.nearest[anchors])
         anchors, first = anchors[first >= 0], first[first >= 0]
-        last = self.places.of_anchors(anchors)
+        last = self.addresses.of_anchors(anchors)
         first = first + (last - anchors)
         order = np.argsort(last, kind="stable")
         if not len(order):
-            return np.zeros(len(asks), np.bool_)
-        return nearest_before(last[order], first[order], asks)
+            return np.zeros(len(intervals), np.bool_)
+        return nearest_before(last[order], first[order], intervals)

@@ -16,8 +16,8 @@ ROOM = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
-    """Intervals from `lo` to before `hi`, as places: what outer rows ask for. Empty ones have `hi` at `lo`."""
+class QueryIntervals:
+    """Intervals from `lo` to before `hi`, as addresses: what outer rows ask for. Empty ones have `hi` at `lo`."""
 
     lo: Ints
     hi: Ints
@@ -25,11 +25,11 @@ class Asks:
     def __len__(self) -> int:
         return len(self.lo)
 
-    def where(self, kept: Bools) -> Asks:
+    def where(self, kept: Bools) -> QueryIntervals:
         """Some of them."""
-        return self if np.count_nonzero(kept) == len(self) else Asks(self.lo[kept], self.hi[kept])
+        return self if np.count_nonzero(kept) == len(self) else QueryIntervals(self.lo[kept], self.hi[kept])
 
-    def some(self) -> Asks:
+    def some(self) -> QueryIntervals:
         """Those that are not empty."""
         return self.where(self.lo < self.hi)
 
@@ -47,7 +47,7 @@ class Asks:
             return ranks[len(self) :] << 31 | ranks[: len(self)]
         return (self.hi - base) << 31 | (self.lo - base)
 
-    def distinct(self) -> tuple[Asks, Ints]:
+    def distinct(self) -> tuple[QueryIntervals, Ints]:
         """Each interval once, and which of them each is."""
         order = np.argsort(self.keys(self.base), kind="stable")
         lo, hi = self.lo[order], self.hi[order]
@@ -55,10 +55,10 @@ class Asks:
         new[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
         which = np.empty(len(order), np.int64)
         which[order] = np.cumsum(new) - 1
-        return Asks(lo[new], hi[new]), which
+        return QueryIntervals(lo[new], hi[new]), which
 
 
-class Grown:
+class GrowableColumns:
     """Columns of numbers that grow at the end and shrink at the front, without being copied each time."""
 
     def __init__(self, height: int) -> None:
@@ -87,15 +87,15 @@ class Grown:
         self._start = self._end = 0
 
 
-class Kept:
-    """Results with the places of their first and last events. Those with one last event are a run.
+class ResultStore:
+    """Results with the addresses of their first and last events. Those with one last event are a run.
 
     In a run the first event's place falls. How much of each run was ever asked for is noted.
     """
 
     def __init__(self, height: int) -> None:
-        self._results = Grown(height + 2)
-        self._runs = Grown(3)
+        self._results = GrowableColumns(height + 2)
+        self._runs = GrowableColumns(3)
         self._before = 0
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class Kept:
 
     @property
     def block(self) -> Ints:
-        """The events of the results, then the places of the first and the last."""
+        """The events of the results, then the addresses of the first and the last."""
         return self._results.columns
 
     @property
@@ -131,7 +131,7 @@ class Kept:
         return len(self) - int(self._runs.columns[2].sum())
 
     def add(self, block: Ints) -> None:
-        """More results, none of which is there already: their events, and the places of the first and the last."""
+        """More results, none of which is there already: their events, and the addresses of the first and the last."""
         if not block.shape[1]:
             return
         block = block.take(_order(block[-2], block[-1]), axis=1)
@@ -187,13 +187,15 @@ class Kept:
 
     # Looking up.
 
-    def mark(self, asks: Asks) -> int:
+    def mark(self, intervals: QueryIntervals) -> int:
         """Note what is asked for; gives how many results are asked for the first time."""
         lasts, _, used = self._runs.columns
-        if not len(lasts) or not len(asks):
+        if not len(lasts) or not len(intervals):
             return 0
         runs = np.arange(len(lasts) + 1)
-        asked = counts_of(runs[:-1], runs[1:], self._starts, self.firsts, first_asked(asks.lo, asks.hi, lasts))
+        asked = counts_of(
+            runs[:-1], runs[1:], self._starts, self.firsts, first_asked(intervals.lo, intervals.hi, lasts)
+        )
         fresh = int(np.maximum(asked - used, 0).sum())
         np.maximum(used, asked, out=used)
         return fresh
@@ -202,46 +204,46 @@ class Kept:
     def _starts(self) -> Ints:
         return np.append(self._runs.columns[1] - self._before, len(self))
 
-    def _ranges(self, asks: Asks) -> tuple[Ints, Ints]:
+    def _ranges(self, intervals: QueryIntervals) -> tuple[Ints, Ints]:
         runs = np.ascontiguousarray(self._runs.columns[0])
-        lo = seek(runs, asks.lo)
-        return lo, np.maximum(seek(runs, asks.hi), lo)
+        lo = seek(runs, intervals.lo)
+        return lo, np.maximum(seek(runs, intervals.hi), lo)
 
-    def pairs(self, asks: Asks) -> Iterator[tuple[Ints, Ints]]:
+    def pairs(self, intervals: QueryIntervals) -> Iterator[tuple[Ints, Ints]]:
         """Which asking row gets which result, in chunks."""
-        run_lo, run_hi = self._ranges(asks)
+        run_lo, run_hi = self._ranges(intervals)
         parent, place = np.empty(PAIRS, np.int64), np.empty(PAIRS, np.int64)
         at = np.array([0, -1, -1], np.int64)
-        while at[0] < len(asks):
-            filled = pairs_of(run_lo, run_hi, self._starts, self.firsts, asks.lo, at, parent, place)
+        while at[0] < len(intervals):
+            filled = pairs_of(run_lo, run_hi, self._starts, self.firsts, intervals.lo, at, parent, place)
             if filled:
                 yield parent[:filled].copy(), place[:filled].copy()
 
-    def count(self, asks: Asks) -> tuple[Ints, int]:
+    def count(self, intervals: QueryIntervals) -> tuple[Ints, int]:
         """For each interval how many results lie in it; and how many are asked for the first time."""
-        if not len(self) or not len(asks):
-            return np.zeros(len(asks), np.int64), 0
+        if not len(self) or not len(intervals):
+            return np.zeros(len(intervals), np.int64), 0
         lasts, begins, used = self._runs.columns
-        room = ROOM + 4 * len(asks)
-        counts, fresh = tallies(lasts, begins, used, self._before, self.firsts, asks.lo, asks.hi, room)
-        return (counts, fresh) if fresh >= 0 else (self._counts(asks), self.mark(asks))
+        room = ROOM + 4 * len(intervals)
+        counts, fresh = tallies(lasts, begins, used, self._before, self.firsts, intervals.lo, intervals.hi, room)
+        return (counts, fresh) if fresh >= 0 else (self._counts(intervals), self.mark(intervals))
 
-    def _counts(self, asks: Asks) -> Ints:
-        run_lo, run_hi = self._ranges(asks)
+    def _counts(self, intervals: QueryIntervals) -> Ints:
+        run_lo, run_hi = self._ranges(intervals)
         work = int((run_hi - run_lo).sum())
-        by_sweep = len(self) + len(asks) + (int(self.firsts.max()) - int(self.firsts.min())) // 8
-        if work < 4 * by_sweep or work < 8 * len(asks):
-            return counts_of(run_lo, run_hi, self._starts, self.firsts, asks.lo)
-        distinct, which = asks.distinct()
+        by_sweep = len(self) + len(intervals) + (int(self.firsts.max()) - int(self.firsts.min())) // 8
+        if work < 4 * by_sweep or work < 8 * len(intervals):
+            return counts_of(run_lo, run_hi, self._starts, self.firsts, intervals.lo)
+        distinct, which = intervals.distinct()
         order = np.argsort(distinct.hi, kind="stable")
         return swept_counts(order, distinct.lo, distinct.hi, self.lasts, self.firsts)[which]
 
-    def any(self, asks: Asks) -> Bools:
+    def any(self, intervals: QueryIntervals) -> Bools:
         """For each interval whether a result lies in it."""
         if not len(self):
-            return np.zeros(len(asks), np.bool_)
+            return np.zeros(len(intervals), np.bool_)
         # Of the results that end before an interval's end one must begin inside it.
-        return nearest_before(self.lasts, self.firsts, asks)
+        return nearest_before(self.lasts, self.firsts, intervals)
 
 
 def _order(firsts: Ints, lasts: Ints) -> Ints:
@@ -249,8 +251,8 @@ def _order(firsts: Ints, lasts: Ints) -> Ints:
     return order if len(order) else np.lexsort([-firsts, lasts])
 
 
-def nearest_before(lasts: Ints, firsts: Ints, asks: Asks) -> Bools:
+def nearest_before(lasts: Ints, firsts: Ints, intervals: QueryIntervals) -> Bools:
     """Where one of the results, sorted by their last event, lies inside the interval."""
     nearest = np.maximum.accumulate(firsts)
-    at = np.searchsorted(lasts, asks.hi)
-    return (at > 0) & (nearest[np.maximum(at - 1, 0)] >= asks.lo) & (asks.lo < asks.hi)
+    at = np.searchsorted(lasts, intervals.hi)
+    return (at > 0) & (nearest[np.maximum(at - 1, 0)] >= intervals.lo) & (intervals.lo < intervals.hi)
