@@ -15,7 +15,6 @@ from eventcube.nodes import walk
 from eventcube.plan.bind_expressions import ExpressionBinder
 from eventcube.plan.bind_results import ResultBinder
 from eventcube.plan.expressions import ColumnRef, Comparison, Condition, slots_in
-from eventcube.plan.keys import infer_key
 from eventcube.plan.logical import (
     And,
     EventColumn,
@@ -83,7 +82,6 @@ class _Binder:
         region = self._region(top, node)
         results = self._results()
         alternatives = tuple(frozenset(a) for a in self.alternatives)
-        key, implied = ((), frozenset[Condition]()) if self.problems else infer_key(region, self.slots)
         return LogicalQuery(
             query,
             self.schema,
@@ -91,8 +89,6 @@ class _Binder:
             region,
             alternatives,
             query.within,
-            key,
-            implied,
             self._columns(results),
             tuple(self.rivals),
             results,
@@ -170,7 +166,7 @@ class _Binder:
             case Seq(parts) | And(parts):
                 return type(node)(
                     tuple(
-                        Negation(self._region(self.drafts[p.region.index], p.region.node), p.guard)
+                        replace(p, region=self._region(self.drafts[p.region.index], p.region.node))
                         if isinstance(p, Negation)
                         else self._with_regions(p)
                         for p in parts

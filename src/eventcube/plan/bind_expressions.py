@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
-
-import pyarrow.types as pat
 
 from eventcube.errors import Diagnostic, Span
 from eventcube.language import syntax
@@ -36,7 +33,7 @@ from eventcube.plan.expressions import (
 from eventcube.plan.functions import Report, call_kind
 from eventcube.plan.hints import compare_hint, compute_hint, no_time
 from eventcube.plan.zones import column_zone, known_zone
-from eventcube.schema import Kind, TypedColumns, is_long, plain_type
+from eventcube.schema import Kind, TypedColumns
 
 _NULL = Constant(None, Kind.NULL)
 _ENCODINGS = {Kind.TEXT: Encoding.TEXT, Kind.OTHER: Encoding.NULLS, Kind.NULL: Encoding.NULLS}
@@ -119,11 +116,11 @@ class ExpressionBinder:
         """The condition, bound; what does not fit is reported."""
         match qual:
             case syntax.Comparison(op, left, right):
-                return _comparison(op, *self._alike(left, right), self._columns)
+                return Comparison(op, *self._alike(left, right))
             case syntax.In(value, options):
-                return self._in([self._alike(value, option) for option in options], self.value(value))
+                return In(self.value(value), tuple(self._alike(value, option)[1] for option in options))
             case syntax.Between(value, low, high):
-                return self._between(self._alike(value, low), self._alike(value, high))
+                return Between(*self._alike(value, low), self._alike(value, high)[1])
             case syntax.Like(value, pattern, escape):
                 text = self.value(value)
                 if text.kind not in (Kind.TEXT, Kind.NULL):
@@ -146,18 +143,6 @@ class ExpressionBinder:
                 return AnyOf(tuple(map(self.condition, quals)))
             case syntax.NotQual(inner):
                 return Not(self.condition(inner))
-
-    def _in(self, pairs: list[tuple[Expression, Expression]], value: Expression) -> Condition:
-        equalities = [_comparison("=", one, option, self._columns) for one, option in pairs]
-        values = {equality.left for equality in equalities} or {value}
-        if len(values) == 1:
-            return In(values.pop(), tuple(equality.right for equality in equalities))
-        # Some options are compared exactly and some as floats.
-        return AnyOf(tuple(equalities))
-
-    def _between(self, lower: tuple[Expression, Expression], upper: tuple[Expression, Expression]) -> Condition:
-        least, most = _comparison(">=", *lower, self._columns), _comparison("<=", *upper, self._columns)
-        return Between(least.left, least.right, most.right) if least.left == most.left else AllOf((least, most))
 
     def _alike(self, left: syntax.Value, right: syntax.Value) -> tuple[Expression, Expression]:
         """Two values that are compared."""
@@ -237,42 +222,6 @@ def _arithmetic_kind(op: str, first: Kind, second: Kind) -> Kind | None:
         case "/", Kind.DURATION, Kind.DURATION:
             return Kind.FLOAT
     return None
-
-
-# Numbers that floats would round are compared by their places in sorted order.
-
-
-def _comparison(op: str, left: Expression, right: Expression, columns: TypedColumns) -> Comparison:
-    """The comparison: exact between columns of long numbers, whole numbers and constants, else one of floats."""
-    both = (left, right)
-    if any(_is_long(v, columns) for v in both) and all(_is_exact(v, columns) for v in both):
-        left, right = _ranked(left), _ranked(right)
-    return Comparison(op, left, right)
-
-
-def _is_long(value: Expression, columns: TypedColumns) -> bool:
-    return isinstance(value, ColumnRef) and is_long(columns.columns.field(value.column).type)
-
-
-def _is_exact(value: Expression, columns: TypedColumns) -> bool:
-    match value:
-        case ColumnRef(column=name, kind=kind):
-            type_ = plain_type(columns.columns.field(name).type)
-            return kind is Kind.INTEGER or pat.is_decimal(type_) or pat.is_uint64(type_)
-        case Constant(kind=kind):
-            return kind.numeric or kind is Kind.NULL
-    return False
-
-
-def _ranked(value: Expression) -> Expression:
-    match value:
-        case ColumnRef():
-            return replace(value, encoding=Encoding.RANK)
-        case Constant(int() | float() as number):
-            # The number as it is written, so that 0.1 is a tenth.
-            exact = Decimal(int(number)) if number == int(number) else Decimal(repr(number))
-            return replace(value, value=exact, encoding=Encoding.RANK)
-    return value
 
 
 def zone_of(value: Expression, columns: TypedColumns) -> str | None:

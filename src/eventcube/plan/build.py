@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-from eventcube.options import AUTO, REWRITE, StrategyChoice
 from eventcube.plan.dictionary import dictionary_of
-from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
+from eventcube.plan.logical import LogicalQuery, regions
 from eventcube.plan.order import Order
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.program import ProgramBuilder
-from eventcube.plan.progress import Due
+from eventcube.plan.progress import Due, Progress
+from eventcube.plan.rules.bind_in_place import bind_all_in_place
+from eventcube.plan.rules.merge_nested import merge_nested
+from eventcube.plan.rules.rewrite import rewrite_steps
 from eventcube.plan.scan import scan_of, sink_of
-from eventcube.plan.steps import State, Term, is_open, numbered
+from eventcube.plan.steps import Program, State, Term, is_open, numbered
 
 
-def build(logical: LogicalQuery, choice: StrategyChoice | None = None, limit: int | None = None) -> PhysicalQuery:
-    """The physical plan of a bound query: `choice` names the strategies of its nested parts.
+def build(logical: LogicalQuery, limit: int | None = None) -> tuple[PhysicalQuery, tuple[str, ...]]:
+    """The physical plan of a rewritten query, and the names of the rules that changed its steps.
 
     `limit` is one that is set beside that of the query; aggregates have none.
     """
     order = Order(logical.region, logical.slots, outermost=True)
-    forward = any(t.upper.term is Term.WINDOW_END for t in order.tests)
-    looks_back = any(t.lower.term is Term.WINDOW_START for t in order.tests)
-    # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
-    due = Due(forward, frozenset({State.DUE}))
-    builder = ProgramBuilder(logical, logical.region, order, choice=choice or StrategyChoice())
-    program, end = builder.program(due)
-    builder.inlined = (REWRITE, AUTO)
-    flat = builder.program(due)[0] if is_open(program) else None
-    program, flat = numbered((program, flat))
+    program, end = program_of(logical)
+    flat = program_of(merge_nested(bind_all_in_place(logical)))[0] if is_open(program) else None
+    programs, fired = rewrite_steps((program, flat))
+    program, flat = numbered(programs)
     scan = scan_of(logical)
-    tested = (p for region in regions(logical.region) for p in region.predicates)
-    return PhysicalQuery(
+    tested = (p.condition for region in regions(logical.region) for p in region.predicates if p.is_tested)
+    plan = PhysicalQuery(
         logical.schema,
         scan,
         program,
         flat,
-        dictionary_of(
-            p.condition for p in tested if p.kind is not PredicateClass.LOCAL and p.condition not in logical.implied
-        ),
+        dictionary_of(tested),
         sink_of(logical, limit),
-        forward,
-        looks_back,
+        _is_forward(order),
+        any(test.lower.term is Term.WINDOW_START for test in order.tests),
         tuple(slot.index for slot in logical.positive),
         order.earliest(order.all),
         order.latest(order.all),
         tuple(sorted(end.optional)),
     )
+    return plan, fired
+
+
+def program_of(logical: LogicalQuery) -> tuple[Program, Progress]:
+    """The steps of a query, before the rules for steps."""
+    order = Order(logical.region, logical.slots, outermost=True)
+    # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
+    due = Due(_is_forward(order), frozenset({State.DUE}))
+    return ProgramBuilder(logical, logical.region, order).program(due)
+
+
+def _is_forward(order: Order) -> bool:
+    """Whether a match is reported once its window has closed, as a negation looks ahead to the window's end."""
+    return any(test.upper.term is Term.WINDOW_END for test in order.tests)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from eventcube.plan.expressions import ColumnRef, Comparison, Condition, Expression, slots_in
 from eventcube.plan.logical import LogicalQuery, Predicate
 from eventcube.plan.order import PlacedNegation
-from eventcube.plan.steps import Bind, Bound, CorrelationKey, Program, Step, Term, Union
+from eventcube.plan.steps import CorrelationKey, Term
 from eventcube.schema import Kind
 
 _INSIDE = (Term.AFTER_LAST, Term.AFTER_FIRST, Term.BEFORE_FIRST, Term.BEFORE_LAST)
@@ -79,37 +79,3 @@ def _end(inner: Expression, same: Sequence[Condition], last: Sequence[int]) -> E
         if {c.slot for c in columns if c.column == column.column}.issuperset(last):
             return replace(column, slot=last[0])
     return None
-
-
-def nearest(program: Program) -> Program:
-    """The program such that, of all results with one last event, it finds one whose first event is the latest."""
-    steps: list[Step] = []
-    for i, step in enumerate(program):
-        rest = program[i + 1 :]
-        match step:
-            case Union(programs) if not rest:
-                steps.append(Union(tuple(nearest(p) for p in programs)))
-            case Bind(filters=()) if all(_only_bounds(later, step.slot) for later in rest):
-                steps.append(replace(step, latest=True))
-            case _:
-                steps.append(step)
-    return tuple(steps)
-
-
-def _only_bounds(step: Step, slot: int) -> bool:
-    """Whether all that a later step asks of the slot's event is that its own comes before it: the later, the better."""
-    if not isinstance(step, Bind) or slot in step.distinct or any(_mentions(f.limit, slot) for f in step.fences):
-        return False
-    if _mentions(step.lower, slot) or (_mentions(step.upper, slot) and not _before(step.upper)):
-        return False
-    compared = [c.bound for c in (*step.compare, *([step.key] if step.key else []))]
-    asked = frozenset().union(*(slots_in(v) for v in compared), *(p.slots for p in step.filters))
-    return slot not in asked
-
-
-def _mentions(limit: Bound | None, slot: int) -> bool:
-    return limit is not None and slot in limit.slots
-
-
-def _before(limit: Bound | None) -> bool:
-    return limit is not None and limit.term is Term.BEFORE_FIRST

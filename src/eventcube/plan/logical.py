@@ -7,14 +7,16 @@ region's match against the region inside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any, cast
 
 import pyarrow as pa
 
 from eventcube.errors import Diagnostic
 from eventcube.language.syntax import Attribute, CountWindow, Qual, Query, TimeWindow
+from eventcube.options import ITERATIVE
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import Condition, Expression
 from eventcube.schema import EventSchema, Kind
@@ -37,9 +39,10 @@ class Slot:
 
 
 class PredicateClass(Enum):
-    """What a predicate is good for: a filter on one component's events, a key, or a filter on partial matches."""
+    """How a predicate is used: filter events first, split the work, look events up, or filter partial matches."""
 
     LOCAL = "local"
+    KEY = "key"
     EQUALITY = "equality"
     OTHER = "other"
 
@@ -57,6 +60,11 @@ class Predicate:
     guard: int | None
     kind: PredicateClass
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether partial matches are tested by it: neither events before, nor the key takes care of it."""
+        return self.kind in (PredicateClass.EQUALITY, PredicateClass.OTHER)
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -65,11 +73,15 @@ class Leaf:
     slot: int
 
 
+# As a nested part, an operator is answered by a strategy; without one, its events are bound with those around it.
+
+
 @dataclass(frozen=True, slots=True)
 class Seq:
     """The positive parts one after the other."""
 
     parts: tuple[Node | Negation, ...]
+    strategy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,7 @@ class And:
     """The positive parts in any order."""
 
     parts: tuple[Node | Negation, ...]
+    strategy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +98,11 @@ class Or:
 
     parts: tuple[Node, ...]
     alternatives: tuple[int, ...]
+    strategy: str | None = None
 
 
-Node = Leaf | Seq | And | Or
+Operator = Seq | And | Or
+Node = Leaf | Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +119,47 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
+class FlatForm:
+    """A negated SEQ (`ordered`) or AND of single events, each with the predicates that are asked of it alone.
+
+    It has no match in an interval in exclusive cases: SEQ(B1, …, Bn) if there is no Bn, or no Bn-1 before the last Bn,
+    and so on; AND(B1, …, Bn) if there is no B1, or a B1 but no B2, and so on.
+    """
+
+    ordered: bool
+    slots: tuple[int, ...]
+    predicates: tuple[tuple[Predicate, ...], ...]
+
+    def cases(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """The cases by the places of their events: the one that is missing, and those that are there.
+
+        In a SEQ it is missing before the last of the next event, which is before the last of the one after it.
+
+        >>> list(FlatForm(True, (4, 5, 6), ((), (), ())).cases())
+        [(2, ()), (1, (2,)), (0, (1, 2))]
+        >>> list(FlatForm(False, (4, 5, 6), ((), (), ())).cases())
+        [(0, ()), (1, (0,)), (2, (0, 1))]
+        """
+        places = range(len(self.slots))
+        for missing in reversed(places) if self.ordered else places:
+            yield missing, tuple(places[missing + 1 :] if self.ordered else places[:missing])
+
+
+@dataclass(frozen=True, slots=True)
+class NoFlatForm:
+    """A negated part has no flat form, for this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Negation:
-    """No match of the region there. `guard` is the OR alternative it stands in, if any."""
+    """No match of the region there, which a strategy finds out. `guard` is the OR alternative it stands in, if any."""
 
     region: Region
     guard: int | None
+    strategy: str = ITERATIVE
+    flat: FlatForm | NoFlatForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +216,10 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class LogicalQuery:
-    """A bound query. `alternatives` gives the slots of each OR alternative; `key` the columns that split the work.
+    """A bound query. `alternatives` gives the slots of each OR alternative; `rivals` numbers the OR of each.
 
-    `rivals` numbers the OR that each alternative belongs to. `warnings` tell what can be done, but may not be what was
-    meant. Those `if_zoned` are due if the time is text with zones in it.
+    `key` has the columns that all events of a match agree on, which the work can be split by. `warnings` are about what
+    can run but may not be meant; those `if_zoned` apply if the time is text with zones in it.
     """
 
     query: Query
@@ -177,13 +228,12 @@ class LogicalQuery:
     region: Region
     alternatives: tuple[frozenset[int], ...]
     window: TimeWindow | CountWindow | None
-    key: tuple[str, ...]
-    implied: frozenset[Condition]
     columns: tuple[str, ...]
     rivals: tuple[int, ...] = ()
     results: Results = Results()
     warnings: tuple[Diagnostic, ...] = ()
     warnings_if_zoned: tuple[Diagnostic, ...] = ()
+    key: tuple[str, ...] = ()
 
     @property
     def positive(self) -> tuple[Slot, ...]:
@@ -236,6 +286,44 @@ def negations(node: Node) -> Iterator[Negation]:
                     yield part
                 else:
                     yield from negations(part)
+
+
+def map_nodes(node: Node, change: Callable[[Node], Node], region: Callable[[Region], Region]) -> Node:
+    """The node with `change` applied to every node of its region from the bottom up, and `region` to negated regions.
+
+    What does not change stays the same object.
+    """
+    if isinstance(node, Leaf):
+        return change(node)
+    parts = tuple(
+        _with_region(part, region) if isinstance(part, Negation) else map_nodes(part, change, region)
+        for part in node.parts
+    )
+    same = all(one is other for one, other in zip(parts, node.parts, strict=True))
+    # An OR holds no negation.
+    return change(node if same else replace(node, parts=cast("Any", parts)))
+
+
+def map_query(query: LogicalQuery, change: Callable[[Node], Node]) -> LogicalQuery:
+    """The query with `change` applied to every node, from the bottom up, in negated parts too."""
+
+    def inside(region: Region) -> Region:
+        node = map_nodes(region.node, change, inside)
+        return region if node is region.node else replace(region, node=node)
+
+    region = inside(query.region)
+    return query if region is query.region else replace(query, region=region)
+
+
+def map_regions(region: Region, change: Callable[[Region], Region]) -> Region:
+    """The region with `change` applied to it and every region inside it, from the inside out."""
+    node = map_nodes(region.node, lambda node: node, lambda inner: map_regions(inner, change))
+    return change(region if node is region.node else replace(region, node=node))
+
+
+def _with_region(negation: Negation, change: Callable[[Region], Region]) -> Negation:
+    region = change(negation.region)
+    return negation if region is negation.region else replace(negation, region=region)
 
 
 def regions(region: Region) -> Iterator[Region]:

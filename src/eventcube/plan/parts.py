@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Component, Not, Pattern, Query
-from eventcube.options import StrategyChoice
-from eventcube.plan.logical import Leaf, Node, Slot, slots_of
+from eventcube.options import ITERATIVE, StrategyChoice
+from eventcube.plan.logical import Leaf, LogicalQuery, Negation, Node, Or, Slot, map_query, slots_of
 
 
 def nested(pattern: Pattern) -> Iterator[Pattern]:
@@ -41,6 +41,31 @@ def part_label(node: Node, slots: Sequence[Slot]) -> str:
     inside = [slots[s].name for s in sorted(slots_of(node))]
     name = node_names(node, slots)[0]
     return f"{'' if name in inside else f'{name}: '}{', '.join(inside)}"
+
+
+def with_strategies(query: LogicalQuery, choice: StrategyChoice) -> LogicalQuery:
+    """The query with a strategy for each of its nested parts, as chosen by their names."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, Leaf):
+            return node
+        chosen = replace(node, strategy=choice.of(node_names(node, query.slots)))
+        if isinstance(chosen, Or):
+            return chosen
+        return replace(
+            chosen, parts=tuple(with_part_strategy(p) if isinstance(p, Negation) else p for p in chosen.parts)
+        )
+
+    return map_query(query, change)
+
+
+def with_part_strategy(negation: Negation) -> Negation:
+    """The negation with the strategy of the part that it negates; a single event has none."""
+    node = negation.region.node
+    if isinstance(node, Leaf):
+        return replace(negation, strategy=ITERATIVE)
+    region = replace(negation.region, node=replace(node, strategy=None))
+    return replace(negation, region=region, strategy=node.strategy or ITERATIVE)
 
 
 def part_names(pattern: Pattern) -> tuple[str, ...]:

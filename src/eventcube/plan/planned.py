@@ -1,4 +1,4 @@
-"""From a query to its plan: bind, and build."""
+"""From a query to its plan: bind, rewrite, and build."""
 
 from __future__ import annotations
 
@@ -10,20 +10,29 @@ from eventcube.options import Options, StrategyChoice
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build
 from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.parts import with_strategies
 from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.rules.rewrite import rewrite
 from eventcube.schema import EventSchema
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A query bound to the columns of events, and the plan that runs it."""
+    """A query bound to the columns of events, as the rules rewrote it, and the plan that runs it.
 
+    `rules` are the names of the rules that changed something.
+    """
+
+    bound: LogicalQuery
     logical: LogicalQuery
     physical: PhysicalQuery
     choice: StrategyChoice
+    rules: tuple[str, ...]
 
 
 def plan_query(query: Query, schema: EventSchema, concepts: Concepts | None, options: Options) -> Planned:
     """The plan of a query; raises BindError with all that does not fit."""
-    logical = bind(query, schema, concepts)
-    return Planned(logical, build(logical, options.strategy, options.limit), options.strategy)
+    bound = bind(query, schema, concepts)
+    logical, rules = rewrite(with_strategies(bound, options.strategy))
+    physical, more = build(logical, options.limit)
+    return Planned(bound, logical, physical, options.strategy, (*rules, *more))

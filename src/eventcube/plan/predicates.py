@@ -23,7 +23,7 @@ def joined_to(bind: Bind, predicates: Iterable[Predicate], optional: frozenset[i
     filters: list[Residual] = []
     for predicate in predicates:
         undecided = optional & predicate.slots or predicate.guard is not None
-        split = None if undecided else _split(bind.slot, predicate)
+        split = None if undecided else comparison_for(bind.slot, predicate)
         if split is None:
             filters.append(residual(predicate, logical))
         elif split.op == "=" and key is None and Kind.FLOAT not in (split.new.kind, split.bound.kind):
@@ -33,7 +33,7 @@ def joined_to(bind: Bind, predicates: Iterable[Predicate], optional: frozenset[i
     return replace(bind, key=key, compare=tuple(compare), filters=tuple(filters))
 
 
-def _split(slot: int, predicate: Predicate) -> Compare | None:
+def comparison_for(slot: int, predicate: Predicate) -> Compare | None:
     """The predicate as `new op bound`, if the new event stands on one side only."""
     match predicate.condition:
         case Comparison(op, left, right):

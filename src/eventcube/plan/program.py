@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from eventcube.errors import OptionError
-from eventcube.options import ITERATIVE, REWRITE, StrategyChoice
-from eventcube.plan.flat import NoFlatFormError, flat_program
-from eventcube.plan.inner import correlation_key, nearest, stands_alone
+from eventcube.options import ITERATIVE, REWRITE
+from eventcube.plan.flat_cases import flat_cases
+from eventcube.plan.inner import correlation_key, stands_alone
 from eventcube.plan.logical import (
     And,
+    FlatForm,
     Leaf,
     LogicalQuery,
     Node,
+    NoFlatForm,
     Or,
     Predicate,
     PredicateClass,
@@ -24,7 +27,7 @@ from eventcube.plan.logical import (
     slots_of,
 )
 from eventcube.plan.order import Order, PlacedNegation, may_share
-from eventcube.plan.parts import node_names, part_label
+from eventcube.plan.parts import part_label
 from eventcube.plan.predicates import joined_to, residual
 from eventcube.plan.progress import NOTHING, Due, Progress
 from eventcube.plan.steps import (
@@ -37,7 +40,6 @@ from eventcube.plan.steps import (
     FlatCases,
     Form,
     Nested,
-    NoFlatForm,
     Program,
     Recompute,
     Reject,
@@ -46,7 +48,6 @@ from eventcube.plan.steps import (
     Term,
     Union,
     WithinWindow,
-    fence_of,
 )
 
 
@@ -54,13 +55,13 @@ from eventcube.plan.steps import (
 class _Shared:
     """What is made once for all places of one query at which it is needed, or plans would double with each level.
 
-    The orders of negated regions, what negated parts need, and parts by themselves: the program, the one for the
-    nearest result, and how far they are, by the node, the tests that are its own and the alternatives around it.
+    The orders of negated regions, what negated parts need, and parts by themselves: the program and how far it is, by
+    the node, the tests that are its own and the alternatives around it.
     """
 
     orders: dict[int, Order] = field(default_factory=dict)
     needed: dict[int, frozenset[int]] = field(default_factory=dict)
-    standalone: dict[tuple[object, ...], tuple[Program, Program, Progress]] = field(default_factory=dict)
+    standalone: dict[tuple[object, ...], tuple[Program, Progress]] = field(default_factory=dict)
 
 
 class ProgramBuilder:
@@ -72,21 +73,21 @@ class ProgramBuilder:
         region: Region,
         order: Order,
         outer: Progress | None = None,
-        choice: StrategyChoice | None = None,
         distinct: tuple[int, ...] = (),
         shared: _Shared | None = None,
+        *,
+        keeps_results: bool = True,
     ) -> None:
         self.logical, self.region, self.order = logical, region, order
-        self.outer, self.choice, self.distinct = outer, choice, distinct
+        self.outer, self.distinct = outer, distinct
         self.shared = shared or _Shared()
-        # Positive parts of these strategies are bound with what is around them.
-        self.inlined: tuple[str, ...] = (REWRITE,)
+        # Where a part is recomputed beside its view, the parts inside it are too, or there would be two plans a level.
+        self.keeps_results = keeps_results
 
     @property
     def tests(self) -> tuple[Predicate | PlacedNegation, ...]:
         """All that a match of the region has to meet."""
-        predicates = (p for p in self.region.predicates if p.kind is not PredicateClass.LOCAL)
-        return (*(p for p in predicates if p.condition not in self.logical.implied), *self.order.tests)
+        return (*(p for p in self.region.predicates if p.is_tested), *self.order.tests)
 
     def program(self, due: Due | None) -> tuple[Program, Progress]:
         around = self.outer or NOTHING
@@ -108,7 +109,7 @@ class ProgramBuilder:
         tied = [t for t in asked if not any(t is own for own in alone)]
         last = self.order.latest(own)
         key, keyed = correlation_key([t for t in tied if isinstance(t, Predicate)], alone, own, last, self.logical)
-        program, nearest_program, end = self._by_itself(node, alone, at.inside)
+        program, end = self._by_itself(node, alone, at.inside)
         around = replace(
             at,
             bound=at.bound | own,
@@ -119,19 +120,20 @@ class ProgramBuilder:
         assert not around.pending, "every test must find its place"
         slots = tuple(sorted(own))
         ordered = isinstance(node, Seq)
-        return StandalonePart(slots, last, ordered, program, nearest_program, key, tuple(rest))
+        return StandalonePart(slots, last, ordered, program, program, key, tuple(rest))
 
     def _by_itself(
         self, node: Node, alone: tuple[Predicate | PlacedNegation, ...], inside: frozenset[int]
-    ) -> tuple[Program, Program, Progress]:
-        """The programs of a part by itself, with the tests that are its own."""
+    ) -> tuple[Program, Progress]:
+        """The program of a part by itself, with the tests that are its own."""
         # Nodes and tests live as long as the query, so that they are told apart by where they are.
         known = (id(node), inside, *map(id, alone))
         if known not in self.shared.standalone:
-            builder = self._with(self.region, self.order.alone(), NOTHING, self.choice)
+            builder = self._with(self.region, self.order.alone(), NOTHING)
             anchor = Due(False, frozenset(), anchored=True)
-            program, end = builder._complete(node, anchor, replace(NOTHING, inside=inside, pending=alone))
-            self.shared.standalone[known] = program, nearest(program), end
+            self.shared.standalone[known] = builder._complete(
+                node, anchor, replace(NOTHING, inside=inside, pending=alone)
+            )
         return self.shared.standalone[known]
 
     def _with(
@@ -139,10 +141,11 @@ class ProgramBuilder:
         region: Region,
         order: Order,
         outer: Progress | None,
-        choice: StrategyChoice | None,
         distinct: tuple[int, ...] = (),
+        *,
+        keeps_results: bool = True,
     ) -> ProgramBuilder:
-        return ProgramBuilder(self.logical, region, order, outer, choice, distinct, self.shared)
+        return ProgramBuilder(self.logical, region, order, outer, distinct, self.shared, keeps_results=keeps_results)
 
     def _set_apart(self, own: frozenset[int], at: Progress, due: Due | None) -> list[Step]:
         """What a part's events must be, beside lying in its interval, for the events around it."""
@@ -181,7 +184,7 @@ class ProgramBuilder:
     ) -> tuple[list[Step], Progress]:
         """Bind the part that is due first, then the primitive ones, then the nested ones between them."""
         first, *rest = order
-        inline = {i for i in rest if isinstance(parts[i], Leaf) or self._strategy(parts[i])[0] in self.inlined}
+        inline = {i for i in rest if isinstance(part := parts[i], Leaf) or part.strategy is None}
         ordered = [first, *(i for i in rest if i in inline), *(i for i in rest if i not in inline)]
         steps: list[Step] = []
         for i in ordered:
@@ -196,9 +199,10 @@ class ProgramBuilder:
 
     def _nested(self, part: Node, due: Due | None, at: Progress) -> tuple[Nested, Progress]:
         own = slots_of(part)
-        strategy, inside = self._strategy(part)
+        strategy = self._strategy(None if isinstance(part, Leaf) else part.strategy)
         lower, upper = self._range(own, at)
-        builder = self._with(self.region, self.order, self.outer, inside, self.distinct)
+        inside = self.keeps_results and strategy == ITERATIVE
+        builder = self._with(self.region, self.order, self.outer, self.distinct, keeps_results=inside)
         program, end = builder._node(part, due, at)
         forms: list[Form] = [Recompute(tuple(program))]
         if strategy != ITERATIVE:
@@ -207,15 +211,9 @@ class ProgramBuilder:
             part_label(part, self.logical.slots), tuple(sorted(own)), lower, upper, strategy, tuple(forms)
         ), end
 
-    def _strategy(self, part: Node) -> tuple[str, StrategyChoice | None]:
-        """The strategy of a part, and those of the parts inside it where it is computed anew.
-
-        Where a view is kept, only the part by itself has views inside it, or there would be two plans for each level.
-        """
-        if self.choice is None:
-            return ITERATIVE, None
-        strategy = self.choice.of(node_names(part, self.logical.slots))
-        return strategy, self.choice if strategy == ITERATIVE else None
+    def _strategy(self, chosen: str | None) -> str:
+        """The strategy of a part."""
+        return chosen if self.keeps_results and chosen is not None else ITERATIVE
 
     def _and(self, node: And, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
         parts = positive_parts(node)
@@ -298,15 +296,7 @@ class ProgramBuilder:
                 steps.append(Filter(tuple(residual(p, self.logical) for p in predicates)))
         tested = set(map(id, ready))
         at = replace(at, pending=tuple(p for p in at.pending if id(p) not in tested))
-        for test in ready:
-            if isinstance(test, PlacedNegation):
-                reject = self._reject(test, at)
-                last = steps[-1] if steps else None
-                fence = fence_of(last, reject) if isinstance(last, Bind) else None
-                if isinstance(last, Bind) and fence is not None:
-                    steps[-1] = replace(last, fences=(*last.fences, fence))
-                else:
-                    steps.append(reject)
+        steps += (self._reject(test, at) for test in ready if isinstance(test, PlacedNegation))
         return steps, at
 
     def _ready(self, test: Predicate | PlacedNegation, at: Progress) -> bool:
@@ -324,7 +314,7 @@ class ProgramBuilder:
     def _outside(self, test: PlacedNegation) -> frozenset[int]:
         inner = list(regions(test.negation.region))
         own = frozenset().union(*(slots_of(r.node) for r in inner))
-        tested = [p for r in inner for p in r.predicates if p.condition not in self.logical.implied]
+        tested = [p for r in inner for p in r.predicates if p.kind is not PredicateClass.KEY]
         mentioned = frozenset().union(*(p.slots for p in tested))
         return (mentioned - own) | {*test.lower.slots, *test.upper.slots, *test.distinct}
 
@@ -333,24 +323,20 @@ class ProgramBuilder:
 
     def _reject(self, test: PlacedNegation, at: Progress) -> Reject:
         region, guard = test.negation.region, test.negation.guard
-        strategy, inside = self._strategy(region.node)
+        composite = not isinstance(region.node, Leaf)
+        strategy = self._strategy(test.negation.strategy if composite else None)
         if region.index not in self.shared.orders:
             self.shared.orders[region.index] = Order(region, self.logical.slots, outermost=False)
         order = self.shared.orders[region.index]
         around = replace(at, inside=frozenset(), pending=())
-        builder = self._with(region, order, around, inside, test.distinct)
+        inside = self.keeps_results and strategy == ITERATIVE
+        builder = self._with(region, order, around, test.distinct, keeps_results=inside)
         program, _ = builder.program(None)
         forms: list[Form] = [Recompute(program)]
-        if strategy != ITERATIVE and not isinstance(region.node, Leaf):
-            builder.choice = self.choice
-            flat = builder._flat(test, around)
-            if strategy == REWRITE and isinstance(flat, NoFlatForm):
-                raise OptionError(
-                    f"({part_label(region.node, self.logical.slots)}) cannot be rewritten: {flat.reason}",
-                    code="EC418",
-                    hint="the strategy auto keeps a view where there is no flat form",
-                )
-            forms += [builder.standalone(region.node, builder.tests, around, None), flat]
+        if strategy != ITERATIVE:
+            builder.keeps_results = self.keeps_results
+            forms.append(builder.standalone(region.node, builder.tests, around, None))
+            forms += self._flat(test, around)
         guarded = () if guard is None or guard in at.inside else tuple(sorted(self.logical.alternatives[guard]))
         return Reject(
             part_label(region.node, self.logical.slots),
@@ -363,16 +349,21 @@ class ProgramBuilder:
             tuple(forms),
         )
 
-    def _flat(self, test: PlacedNegation, at: Progress) -> FlatCases | NoFlatForm:
-        """The negated part as flat cases, or why there are none."""
-
-        def fuse(bind: Bind, predicates: list[Predicate]) -> Bind:
-            return joined_to(bind, predicates, at.optional, self.logical)
-
-        try:
-            return FlatCases(flat_program(test, self.tests, self.logical, fuse))
-        except NoFlatFormError as error:
-            return NoFlatForm(str(error))
+    def _flat(self, test: PlacedNegation, at: Progress) -> list[Form]:
+        """The flat form of a negated part as steps, or why there is none."""
+        match test.negation.flat:
+            case FlatForm() as form:
+                join = partial(joined_to, optional=at.optional, logical=self.logical)
+                return [FlatCases(flat_cases(form, self.logical, join))]
+            case NoFlatForm(reason) if test.negation.strategy == REWRITE:
+                raise OptionError(
+                    f"({part_label(test.negation.region.node, self.logical.slots)}) cannot be rewritten: {reason}",
+                    code="EC418",
+                    hint="the strategy auto keeps a view where there is no flat form",
+                )
+            case NoFlatForm() as refusal:
+                return [refusal]
+        return []
 
     def _decided(self, limit: Bound, at: Progress) -> Bound:
         return replace(limit, optional=bool(at.optional.intersection(limit.slots)))

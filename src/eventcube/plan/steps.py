@@ -7,11 +7,13 @@ between p and q, inside the window" is a range, and a component's candidates are
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, TypeVar, cast
 
 from eventcube.plan.expressions import Condition, Expression
+from eventcube.plan.logical import NoFlatForm as NoFlatForm
 
 
 class Term(Enum):
@@ -20,11 +22,11 @@ class Term(Enum):
     AFTER_LAST = "after the last of"
     AFTER_FIRST = "after the first of"
     WINDOW_START = "at most a window before"
-    REGION_START = "from the start of the enclosing interval"
+    REGION_START = "from the start of the interval"
     BEFORE_FIRST = "before the first of"
     BEFORE_LAST = "before the last of"
     WINDOW_END = "at most a window after"
-    REGION_END = "up to the end of the enclosing interval"
+    REGION_END = "up to the end of the interval"
     ANCHOR = "from the anchor"
     AFTER_ANCHOR = "up to the anchor"
 
@@ -207,13 +209,6 @@ class FlatCases:
     program: Program
 
 
-@dataclass(frozen=True, slots=True)
-class NoFlatForm:
-    """A negated part has no flat cases, for this reason."""
-
-    reason: str
-
-
 # What a strategy can answer a nested part from.
 Form = Recompute | StandalonePart | FlatCases | NoFlatForm
 _Form = TypeVar("_Form", bound=Form)
@@ -274,40 +269,38 @@ Step = Bind | Union | Absent | Filter | DistinctEvents | FilterByState | WithinW
 Program = tuple[Step, ...]
 
 
-def fence_of(bind: Bind, reject: Reject) -> Fence | None:
-    """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
-    match recomputed(reject):
-        case (Bind(key=None, compare=(), distinct=(), filters=(), fences=()) as inner,) if not reject.guard:
-            lower, upper = reject.lower, reject.upper
-            if lower == Bound(Term.AFTER_LAST, (bind.slot,)) and bind.slot not in upper.slots:
-                return Fence(inner.slot, upper, new_is_earlier=True)
-            if upper == Bound(Term.BEFORE_FIRST, (bind.slot,)) and bind.slot not in lower.slots:
-                return Fence(inner.slot, lower, new_is_earlier=False)
-    return None
+def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
+    """The programs with `change` applied to every step, form and tuple of them, inner ones first.
 
-
-def numbered(programs: _Programs) -> _Programs:
-    """The programs with a number for each step; a step that stands in several places stays one."""
-    count = itertools.count(1)
+    What stands in several places is changed once, and stays one.
+    """
     known: dict[int, Any] = {}
 
-    def number(node: Any) -> Any:
+    def rebuild(node: Any) -> Any:
         if not isinstance(node, tuple | Step | Form):
             return node
         if id(node) not in known:
             if isinstance(node, tuple):
-                known[id(node)] = tuple(map(number, node))
+                inner = tuple(map(rebuild, node))
+                same = all(one is other for one, other in zip(inner, node, strict=True))
+                known[id(node)] = change(node if same else inner)
             else:
-                changed: dict[str, Any] = {"id": next(count)} if isinstance(node, Step) else {}
-                holding = [f.name for f in fields(node) if f.name in _HOLDS_STEPS]
-                known[id(node)] = replace(node, **changed, **{n: number(getattr(node, n)) for n in holding})
+                held = {f.name: getattr(node, f.name) for f in fields(node) if f.name in _HOLDS_STEPS}
+                fresh = {name: new for name, value in held.items() if (new := rebuild(value)) is not value}
+                known[id(node)] = change(replace(node, **fresh) if fresh else node)
         return known[id(node)]
 
-    return cast("_Programs", number(programs))
+    return cast("_Programs", rebuild(programs))
 
 
 # The fields of steps and forms that hold steps.
 _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms")
+
+
+def numbered(programs: _Programs) -> _Programs:
+    """The programs with a number for each step; a step that stands in several places has one."""
+    count = itertools.count(1)
+    return rebuilt(programs, lambda node: replace(node, id=next(count)) if isinstance(node, Step) else node)
 
 
 def is_open(program: Program) -> bool:

@@ -125,7 +125,7 @@ class Runtime:
             check_names(plan.physical.sink.schema.names, "the result has")
         physical = {name: plan.physical for name, plan in plans.items()}
         workload = Workload(physical, schema, self.options.lateness, counters)
-        return workload, {name: plan.logical for name, plan in plans.items()}
+        return workload, {name: plan.bound for name, plan in plans.items()}
 
     def take_over(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
         """Go on with these, and tell what is probably a slip in the queries, if that was not told before."""

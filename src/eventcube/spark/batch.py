@@ -112,9 +112,9 @@ class _Call:
             raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
         batch = _Batch(events, queries, single, self.options, self.concepts)
         for plan in batch.plans.values():
-            warn_of_conditions(plan.logical)
+            warn_of_conditions(plan.bound)
             warn_of_source(plan.logical.query, events)
-            warn_of_types(plan.logical)
+            warn_of_types(plan.bound)
         if self.counters is not None:
             batch.count(self.counters)
         found = batch.frame()

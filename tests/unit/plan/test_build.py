@@ -9,9 +9,9 @@ import pytest
 
 from eventcube.language.parse import parse
 from eventcube.nodes import walk
-from eventcube.plan.bind import bind
-from eventcube.plan.build import build
+from eventcube.options import Options
 from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.planned import plan_query
 from eventcube.plan.steps import Bind, Nested, Reject, Step
 from eventcube.schema import EventSchema
 
@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
 
 
 def plan(query: str) -> PhysicalQuery:
-    return build(bind(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type")))
+    return plan_query(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type"), None, Options()).physical
 
 
 def bound(physical: PhysicalQuery) -> list[str]:

@@ -1,12 +1,45 @@
-"""Find the columns that all events of a match, and of every negated part, agree on."""
+"""Split the work by columns that all events of a match agree on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eventcube.plan.expressions import ColumnRef, Comparison, Condition
-from eventcube.plan.logical import Predicate, PredicateClass, Region, Slot, negations, regions
+from eventcube.plan.logical import (
+    LogicalQuery,
+    Predicate,
+    PredicateClass,
+    Region,
+    Slot,
+    map_regions,
+    negations,
+    regions,
+)
+
+
+def infer_key(query: LogicalQuery) -> LogicalQuery:
+    """Make a column the key if equalities tie it in all components, negated ones included; they need no test then.
+
+    A column counts if every slot is tied to one anchor by equalities `x.c = y.c` that apply whenever the slot is bound:
+    over slots of its own or an enclosing region that are not in an OR alternative it is not in itself.
+
+    >>> from eventcube.plan.rules.example import show
+    >>> show(infer_key, "SEQ(A a, !(B b, b.k = a.k), C c) WHERE a.k = c.k, a.x = c.x, b.x > 0")
+    SEQ(A a, !(B b, b.k = a.k, b.x > 0), C c) WHERE a.k = c.k AND a.x = c.x
+    →
+    SEQ(A a, !(B b, b.x > 0), C c) WHERE a.x = c.x
+      key: k
+    """
+    key, implied = _key(query.region, query.slots)
+    if not key:
+        return query
+
+    def reclass(region: Region) -> Region:
+        predicates = (replace(p, kind=PredicateClass.KEY) if p.condition in implied else p for p in region.predicates)
+        return replace(region, predicates=tuple(predicates))
+
+    return replace(query, key=key, region=map_regions(query.region, reclass))
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +52,13 @@ class _Edge:
     condition: Condition
 
 
-def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Condition]]:
-    """Columns whose equality over all components follows from the predicates, and the conditions that then hold anyway.
-
-    A column counts if every slot is tied to an anchor by equalities `x.c = y.c` that are in force whenever the slot
-    is bound: over slots of its own or an enclosing region that are not in an OR alternative it is not in itself.
-    """
+def _key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Condition]]:
+    """The columns of the key, and the conditions that follow from it."""
     predicates = [(r.index, p) for r in regions(region) for p in r.predicates if p.kind is PredicateClass.EQUALITY]
     enclosing = _enclosing(region)
     anchors = [s.index for s in slots if s.region == region.index and not s.alternatives]
     start = anchors[0] if anchors else min(s.index for s in slots if s.region == region.index)
-    # What is in force is the same for all slots of one region and alternative.
+    # The same equalities apply to all slots of one region and alternative.
     groups: dict[tuple[int, tuple[int, ...]], list[Slot]] = {}
     for slot in slots:
         groups.setdefault((slot.region, slot.alternatives), []).append(slot)
@@ -42,7 +71,7 @@ def infer_key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], f
             edge = _Edge(min(predicate.slots), max(predicate.slots), index, predicate.condition)
             by_column.setdefault(column, []).append(edge)
     for column, edges in by_column.items():
-        if all(_reached(start, own, edges, slots, enclosing) for own in groups.values()):
+        if all(_reached(start, goals, edges, slots, enclosing) for goals in groups.values()):
             key.append(column)
             implied |= {edge.condition for edge in edges}
     return tuple(key), frozenset(implied)
@@ -75,10 +104,10 @@ def _reached(
     slots: Sequence[Slot],
     enclosing: dict[int, frozenset[int]],
 ) -> bool:
-    """Whether the edges that are in force for the goals, of one region and alternative, tie them all to the start."""
+    """Whether the edges that apply to the goals, of one region and alternative, tie them all to the start."""
     goal = goals[0]
 
-    def in_force(slot: Slot) -> bool:
+    def applies(slot: Slot) -> bool:
         if slot.region not in enclosing[goal.region]:
             return False
         if slot.region == goal.region:
@@ -86,7 +115,7 @@ def _reached(
         # Seen from an inner region, an alternative outside of it may or may not be taken.
         return not slot.alternatives
 
-    allowed = {slot.index for slot in slots if in_force(slot)}
+    allowed = {slot.index for slot in slots if applies(slot)}
     tied: dict[int, list[int]] = {}
     for edge in edges:
         if edge.region in enclosing[goal.region] and edge.first in allowed and edge.second in allowed:

@@ -7,13 +7,14 @@ import pytest
 
 from eventcube.language.parse import parse
 from eventcube.plan.bind import bind
+from eventcube.plan.rules.infer_key import infer_key
 from eventcube.schema import EventSchema
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("k", pa.int64()), ("x", pa.int64())])
 
 
 def key(query: str) -> tuple[str, ...]:
-    return bind(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type")).key
+    return infer_key(bind(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type"))).key
 
 
 @pytest.mark.parametrize(
@@ -57,5 +58,5 @@ def test_key(query: str, expected: tuple[str, ...]) -> None:
 
 def test_what_the_key_ensures_is_not_tested_again() -> None:
     query = parse("PATTERN SEQ(A a, B b, a.k = b.k, a.x = b.k)")
-    logical = bind(query, EventSchema(COLUMNS, "ts", "type"))
-    assert [p.condition in logical.implied for p in logical.region.predicates] == [True, False]
+    logical = infer_key(bind(query, EventSchema(COLUMNS, "ts", "type")))
+    assert [p.is_tested for p in logical.region.predicates] == [False, True]

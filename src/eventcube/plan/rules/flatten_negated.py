@@ -1,0 +1,106 @@
+"""Find the flat form of negated parts: exclusive cases in which only single events are missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from eventcube.language.printer import print_qual
+from eventcube.options import AUTO, REWRITE
+from eventcube.plan.logical import (
+    And,
+    FlatForm,
+    Leaf,
+    LogicalQuery,
+    Negation,
+    Node,
+    NoFlatForm,
+    Or,
+    PredicateClass,
+    Seq,
+    map_query,
+    negations,
+    slots_of,
+)
+from eventcube.plan.order import may_share
+from eventcube.plan.predicates import comparison_for
+
+
+def flatten_negated(query: LogicalQuery) -> LogicalQuery:
+    """Note of each negated SEQ and AND what its flat form is, or why there is none.
+
+    >>> from eventcube.plan.rules.example import show
+    >>> show(flatten_negated, "SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)")
+    SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)
+    →
+    SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)
+      !(b, c): no C c where c.x = a.x, or no B b before the last C c where c.x = a.x
+    >>> show(flatten_negated, "SEQ(A a, !AND(B b, C c, b.x = c.x), D d)")
+    SEQ(A a, !AND(B b, C c, b.x = c.x), D d)
+    →
+    SEQ(A a, !AND(B b, C c, b.x = c.x), D d)
+      !(b, c): no flat form, as b.x = c.x ties its events to each other
+    """
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, Seq | And):
+            return node
+        around = slots_of(node) if isinstance(node, And) else frozenset[int]()
+        parts = tuple(_noted(part, around, query) if isinstance(part, Negation) else part for part in node.parts)
+        return node if parts == node.parts else replace(node, parts=parts)
+
+    return map_query(query, change)
+
+
+def _noted(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> Negation:
+    if negation.strategy not in (AUTO, REWRITE) or isinstance(negation.region.node, Leaf) or negation.flat is not None:
+        return negation
+    try:
+        return replace(negation, flat=_flat_form(negation, distinct, query))
+    except _NoFlatFormError as error:
+        return replace(negation, flat=NoFlatForm(str(error)))
+
+
+class _NoFlatFormError(Exception):
+    """Why a negated part has no flat form."""
+
+
+def _flat_form(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> FlatForm:
+    """The flat form, if the part may not use the events of `distinct`."""
+    node = negation.region.node
+    own = slots_of(node)
+    if negation.guard is not None:
+        raise _NoFlatFormError("it stands in an alternative of an OR")
+    if any(True for _ in negations(node)):
+        raise _NoFlatFormError("it has a negation inside")
+    predicates = [p for p in negation.region.predicates if p.kind is not PredicateClass.KEY]
+    for predicate in predicates:
+        if len(predicate.slots & own) != 1:
+            tied = "ties its events to each other" if predicate.slots & own else "speaks of none of its events"
+            raise _NoFlatFormError(f"{print_qual(predicate.qual)} {tied}")
+    slots, ordered = _leaves(node, type(node)), isinstance(node, Seq)
+    shared = [(a, b) for a in slots for b in (*distinct, *(() if ordered else slots)) if a != b]
+    if any(may_share(query.slots[a], query.slots[b]) for a, b in shared):
+        raise _NoFlatFormError("one event could serve two of its components")
+    # All but one of the events are there in some case, and then it is the last one that is asked.
+    for predicate in predicates:
+        (slot,) = predicate.slots & own
+        optional = any(query.slots[s].alternatives for s in predicate.slots)
+        if (
+            predicate.is_tested
+            and slot != slots[0 if ordered else -1]
+            and (optional or comparison_for(slot, predicate) is None)
+        ):
+            raise _NoFlatFormError(f"{print_qual(predicate.qual)} cannot be asked of the last event alone")
+    return FlatForm(ordered, slots, tuple(tuple(p for p in predicates if slot in p.slots) for slot in slots))
+
+
+def _leaves(node: Node, kind: type) -> tuple[int, ...]:
+    """The slots of a part without nesting, or nested in its own kind only."""
+    if isinstance(node, Leaf):
+        return (node.slot,)
+    if not isinstance(node, kind):
+        raise _NoFlatFormError(f"it has {_NAMES[type(node)]} inside {_NAMES[kind]}")
+    return tuple(s for p in node.parts if not isinstance(p, Negation) for s in _leaves(p, kind))
+
+
+_NAMES: dict[type, str] = {Seq: "SEQ", And: "AND", Or: "OR"}

@@ -1,0 +1,77 @@
+"""Split a negated OR into negated alternatives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from eventcube.options import AUTO, REWRITE
+from eventcube.plan.logical import (
+    And,
+    LogicalQuery,
+    Negation,
+    Node,
+    Or,
+    Region,
+    Seq,
+    map_nodes,
+    map_query,
+    regions,
+    slots_of,
+)
+from eventcube.plan.parts import with_part_strategy
+
+
+def split_negated_or(query: LogicalQuery) -> LogicalQuery:
+    """Negate each alternative by itself: no match of an OR means no match of any alternative.
+
+    >>> from eventcube.plan.rules.example import show
+    >>> show(split_negated_or, "SEQ(A a, !OR(B b, SEQ(C c, D d), b.x = a.x, a.x > 0), E e)")
+    SEQ(A a, !OR(B b, SEQ(C c, D d), b.x = a.x, a.x > 0), E e)
+      (c, d): by auto
+    →
+    SEQ(A a, !(B b, b.x = a.x, a.x > 0), !SEQ(C c, D d, a.x > 0), E e)
+    """
+    fresh = count(1 + max(region.index for region in regions(query.region)))
+    slots = list(query.slots)
+
+    def split(negation: Negation) -> tuple[Negation, ...]:
+        region = negation.region
+        if not isinstance(region.node, Or) or negation.strategy not in (AUTO, REWRITE):
+            return (negation,)
+        every = slots_of(region.node)
+        found = []
+        for part, number in zip(region.node.parts, region.node.alternatives, strict=True):
+            taken, index = slots_of(part), next(fresh)
+            predicates = tuple(
+                replace(p, guard=None if p.guard == number else p.guard)
+                for p in region.predicates
+                if p.slots & every <= taken and (p.guard is None or query.alternatives[p.guard] <= taken)
+            )
+            for slot in taken:
+                around = tuple(a for a in slots[slot].alternatives if a != number)
+                slots[slot] = replace(slots[slot], region=index, alternatives=around)
+            split_off = replace(negation, region=Region(index, _unguarded(part, number), predicates))
+            found.append(with_part_strategy(split_off))
+        return tuple(found)
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, Seq | And):
+            return node
+        parts = tuple(p for part in node.parts for p in (split(part) if isinstance(part, Negation) else (part,)))
+        return node if parts == node.parts else replace(node, parts=parts)
+
+    changed = map_query(query, change)
+    return query if changed is query else replace(changed, slots=tuple(slots))
+
+
+def _unguarded(node: Node, number: int) -> Node:
+    """The node of an alternative, with negations that no longer depend on whether it is taken."""
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, Seq | And):
+            return node
+        parts = (replace(p, guard=None) if isinstance(p, Negation) and p.guard == number else p for p in node.parts)
+        return replace(node, parts=tuple(parts))
+
+    return map_nodes(node, change, lambda region: region)
