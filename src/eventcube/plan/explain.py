@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, assert_never
+from typing import assert_never
 
 import pyarrow as pa
 
-from eventcube.concepts.concepts import Concepts
-from eventcube.language.parse import parse
 from eventcube.language.printer import print_qual, print_query, print_window
 from eventcube.language.syntax import CountWindow, Query
-from eventcube.options import REWRITE, options
+from eventcube.options import REWRITE, Options
 from eventcube.plan.expressions import Expression
 from eventcube.plan.flat_text import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
@@ -43,18 +41,9 @@ from eventcube.plan.steps import (
 from eventcube.plan.written import written
 
 
-def explain(
-    query: str | Query,
-    schema: pa.Schema,
-    *,
-    concepts: Concepts | Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> str:
+def explain(query: Query, columns: pa.Schema, options: Options) -> str:
     """How a query would run over events with these columns: keys, predicates by class, steps, and the result."""
-    query = parse(query) if isinstance(query, str) else query
-    concepts = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
-    chosen = options(**settings)
-    return "\n".join(_lines(plan_query(query, chosen.schema(schema), concepts, chosen)))
+    return "\n".join(_lines(plan_query(query, options.schema(columns), options)))
 
 
 def _lines(plan: Planned) -> Iterator[str]:

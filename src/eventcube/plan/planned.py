@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eventcube.concepts.concepts import Concepts
 from eventcube.language.syntax import Query
 from eventcube.options import Options, StrategyChoice
 from eventcube.plan.bind import bind
@@ -23,7 +22,7 @@ class Planned:
     choice: StrategyChoice
 
 
-def plan_query(query: Query, schema: EventSchema, concepts: Concepts | None, options: Options) -> Planned:
+def plan_query(query: Query, schema: EventSchema, options: Options) -> Planned:
     """The plan of a query; raises BindError with all that does not fit."""
-    logical = bind(query, schema, concepts)
+    logical = bind(query, schema, options.concepts)
     return Planned(logical, build(logical, options.strategy, options.limit), options.strategy)
