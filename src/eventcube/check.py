@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import pyarrow as pa
 
 from eventcube import markup
-from eventcube.concepts.concepts import Concepts
 from eventcube.errors import Diagnostic, EventCubeError, QueryError
 from eventcube.language.check import check_result_columns
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Attribute, Query
 from eventcube.nodes import children
-from eventcube.options import Options, invalid_argument, options
+from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import advise
 from eventcube.plan.bind import bind
 from eventcube.plan.suspicions import missing_window, suspicions
 from eventcube.schema import INTERNAL, EventSchema, Kind, kind_of
+from eventcube.settings import takes_settings
 from eventcube.slips import Spelling, as_argument, counted_times, other_source, perhaps_untyped
 
 _Result = TypeVar("_Result")
@@ -77,48 +77,44 @@ class Check:
         return markup.page(*pieces)
 
 
-def check(
-    query: str | Query,
-    events: Any = None,
-    *,
-    concepts: Concepts | Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> Check:
+@takes_settings
+def check(query: str | Query, events: Any = None, **settings: Unpack[Settings]) -> Check:
     """All that is wrong with a query, and what is probably a slip; nothing is raised for it.
 
-    Events are whatever `match` takes, or just their Arrow schema; settings are those of `match`. Without events only
-    the query is looked at. A frame in this process is looked at as well: which types its events have, which rows cannot
-    be used, and whether its times are where they belong; a Spark DataFrame is not read.
+    Events are whatever `match` takes, or just their Arrow schema. Without events only the query is looked at. A frame
+    in this process is looked at as well: which types its events have, which rows cannot be used, and whether its times
+    are where they belong; a Spark DataFrame is not read.
     """
+    errors: list[Diagnostic] = []
+    chosen = _attempt(lambda: options(**settings), errors)
     if events is None or isinstance(events, pa.Schema):
-        return examine(query, events, iter(()), concepts=concepts, **settings)
+        return examine(query, events, iter(()), chosen, errors)
     from eventcube.explain import columns_of
     from eventcube.runtime.frames import is_spark, to_arrow
 
     if is_spark(events):
         from eventcube.spark.source import source_names
 
-        names = source_names(events)
-        return examine(query, columns_of(events), iter(()), concepts=concepts, sources=names, **settings)
+        return examine(query, columns_of(events), iter(()), chosen, errors, sources=source_names(events))
     table = to_arrow(events)
-    return examine(query, table.schema, iter((table,)), concepts=concepts, **settings)
+    return examine(query, table.schema, iter((table,)), chosen, errors)
 
 
 def examine(
     query: str | Query,
     columns: pa.Schema | None,
     batches: Iterator[pa.Table],
+    options: Options | None,
+    wrong_settings: Sequence[Diagnostic] = (),
     *,
-    concepts: Concepts | Mapping[str, Any] | None = None,
     sources: Collection[str] = (),
     shown: str | None = None,
     spell: Spelling = as_argument,
-    **settings: Any,
 ) -> Check:
     """`check` for events with these columns that come in batches, of which those that `looked_at` names are enough.
 
-    `sources` are the names that the input goes by, `shown` is the one for messages; settings are spelled as `spell`
-    does.
+    Without options, `wrong_settings` says why there are none. `sources` are the names that the input goes by, `shown`
+    is the one for messages; settings are spelled as `spell` does.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
@@ -129,10 +125,10 @@ def examine(
         parsed = parse(query) if isinstance(query, str) else query
     except QueryError as error:
         return replace(found, errors=tuple(error.diagnostics))
-    errors: list[Diagnostic] = []
-    hierarchy = _attempt(lambda: Concepts(concepts) if isinstance(concepts, Mapping) else concepts, errors)
-    schema = _attempt(lambda: _schema(parsed, columns, options(**settings)), errors)
-    bound = None if schema is None or errors else _attempt(lambda: bind(parsed, schema, hierarchy), errors)
+    errors = list(wrong_settings)
+    schema = None if options is None else _attempt(lambda: _schema(parsed, columns, options), errors)
+    concepts = None if options is None else options.concepts
+    bound = None if schema is None else _attempt(lambda: bind(parsed, schema, concepts), errors)
     _attempt(lambda: check_result_columns(parsed), errors)
     # A query that does not fit the columns may have other slips, too.
     warnings = suspicions(parsed) if bound is None else [*missing_window(parsed), *advise(bound)]
@@ -144,7 +140,7 @@ def examine(
 
         against = "with the events"
         if_zoned = () if bound is None else bound.warnings_if_zoned
-        warnings += inspect(parsed, schema, hierarchy, chain((first,), batches), spell, if_zoned)
+        warnings += inspect(parsed, schema, concepts, chain((first,), batches), spell, if_zoned)
     elif columns is not None and bound is not None:
         forgotten = perhaps_untyped(bound, spell)
         warnings += [forgotten] if forgotten is not None else []

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from eventcube import markup
-from eventcube.concepts.concepts import Concepts
 from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import AUTO, invalid_argument, strategy_choice
+from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan import explain as plan
 from eventcube.runtime.frames import is_spark, to_arrow
-from eventcube.runtime.queries import hierarchy
 from eventcube.runtime.runtime import Runtime
+from eventcube.settings import takes_settings
 
 
 class Explanation(str):
@@ -34,37 +32,36 @@ class Explanation(str):
         return str(self)
 
 
-def explain(
-    query: str | Query,
-    events: Any,
-    *,
-    concepts: Concepts | Mapping[str, Any] | None = None,
-    analyze: bool = False,
-    **settings: Any,
-) -> Explanation:
+@takes_settings
+def explain(query: str | Query, events: Any, *, analyze: bool = False, **settings: Unpack[Settings]) -> Explanation:
     """How a query would run over events: keys, predicates by class, steps, and the columns of the result.
 
-    Events are whatever `match` takes, or just their Arrow schema; none is read. Settings are those of `match`. With
-    `analyze` the query runs in this process, its matches are thrown away, and what was counted stands beside what the
-    cost model expected of each strategy.
+    Events are whatever `match` takes, or just their Arrow schema; none is read. With `analyze` the query runs in this
+    process, its matches are thrown away, and what was counted stands beside what the cost model expected of each
+    strategy.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
-    query = parse(query) if isinstance(query, str) else query
+    chosen = options(**settings)
+    return explain_query(parse(query) if isinstance(query, str) else query, events, chosen, analyze=analyze)
+
+
+def explain_query(query: Query, events: Any, options: Options, *, analyze: bool = False) -> Explanation:
+    """`explain`, once the query and the settings are read."""
     if is_spark(events):
         from eventcube.spark.tables import one_table
 
         events = one_table(events, {"query": query})
-    check_strategies(strategy_choice(settings.get("strategy", AUTO)), [query])
-    text = plan.explain(query, columns_of(events), concepts=hierarchy(concepts), **settings)
-    return Explanation(f"{text}\n{_measured(query, events, concepts, settings)}" if analyze else text)
+    check_strategies(options.strategy, [query])
+    text = plan.explain(query, columns_of(events), options)
+    return Explanation(f"{text}\n{_measured(query, events, options)}" if analyze else text)
 
 
-def _measured(query: str | Query, events: Any, concepts: Any, settings: Mapping[str, Any]) -> str:
+def _measured(query: Query, events: Any, options: Options) -> str:
     if isinstance(events, pa.Schema):
         raise OptionError("there are no events to analyze", code="EC419", hint="hand over events, not their columns")
     table = events.toArrow() if is_spark(events) else to_arrow(events)
-    runtime = Runtime(query, schema=table.schema, concepts=concepts, **settings)
+    runtime = Runtime.from_options(query, options, schema=table.schema)
     for _ in run(runtime, table):
         pass
     return runtime.report()

@@ -2,104 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Query
-from eventcube.options import invalid_argument
+from eventcube.options import MatchSettings, Options, RowSettings, invalid_argument, options
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
-from eventcube.runtime.ingest import read_times
-from eventcube.runtime.queries import Queries, check_limit, hierarchy, named
+from eventcube.runtime.ingest import Ingest, check_columns, read_times
+from eventcube.runtime.queries import Queries, named
 from eventcube.runtime.runtime import Runtime
+from eventcube.settings import takes_settings
 
 BATCH_ROWS = 1 << 20
 
 
+@takes_settings
 def match(
     events: Any,
     queries: Queries,
     *,
-    time: str = "ts",
-    type: str | None = None,
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    concepts: Concepts | Mapping[str, Any] | None = None,
-    time_unit: str = "us",
-    strategy: str | Mapping[str, str] = "auto",
-    limit: int | None = None,
     flat: bool = False,
     counters: Counts | None = None,
+    **settings: Unpack[MatchSettings],
 ) -> Any:
     """All matches of a query (or of several) over events.
 
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
     same kind. A SparkSession stands for the table or view that FROM names. On Spark nothing runs until the result is
-    used. `strategy` names how nested parts are answered, for all or by a variable of each part. `flat` gives a column
-    `a_ts` for each column of each event instead of a struct `a`. `counters` tells afterwards what was done.
+    used. `flat` gives a column `a_ts` for each column of each event instead of a struct `a`. `counters` tells
+    afterwards what was done.
     """
+    return find_matches(events, queries, options(**settings), flat=flat, counters=counters)
+
+
+def find_matches(
+    events: Any, queries: Queries, options: Options, *, flat: bool = False, counters: Counts | None = None
+) -> Any:
+    """`match`, once its settings are read."""
     read = named(queries)
     queries = read["q1"] if isinstance(queries, str | Query) else read
-    check_limit(read, limit)
     if flat and not isinstance(queries, Query):
         raise OptionError(
             "several queries share one result, which has no flat form",
             code="EC434",
             hint="ec.match_all(events, queries, flat=True) gives each query a flat table of its own",
         )
-    if counters is not None and not isinstance(counters, Counts):
-        raise invalid_argument("counters", counters, "an ec.Counts()")
-    settings: dict[str, Any] = {
-        "time": time,
-        "type": type,
-        "partition_by": partition_by,
-        "order_by": order_by,
-        "concepts": hierarchy(concepts),
-        "time_unit": time_unit,
-        "strategy": strategy,
-        "limit": limit,
-    }
+    _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframe
 
         warn_unbounded(queries)
-        return match_dataframe(events, queries, counters=counters, flat=flat, **settings)
+        return match_dataframe(events, queries, options, flat=flat, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime(queries, schema=table.schema, **settings)
+    runtime = Runtime.from_options(queries, options, schema=table.schema)
     if counters is not None:
         _count(runtime, counters)
     columns = flat_columns(runtime.schema, event_columns(read["q1"]) if flat else ())
     return from_arrow(_table(run(runtime, table), runtime.schema, columns), events)
 
 
+@takes_settings
 def match_all(
-    events: Any, queries: Queries, *, flat: bool = False, counters: Counts | None = None, **settings: Any
+    events: Any,
+    queries: Queries,
+    *,
+    flat: bool = False,
+    counters: Counts | None = None,
+    **settings: Unpack[MatchSettings],
 ) -> dict[str, Any]:
     """The matches of several queries, by their names: each has a result with columns of its own.
 
-    Settings are those of `match`. Every query may have RETURN, AGG and LIMIT. In process all of them go through the
-    events together, once. On Spark each result is a DataFrame, which reads the events when it is used.
+    Every query may have RETURN, AGG and LIMIT. In process all of them go through the events together, once. On Spark
+    each result is a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
-    read = named(queries)
-    check_limit(read, settings.get("limit"))
-    if counters is not None and not isinstance(counters, Counts):
-        raise invalid_argument("counters", counters, "an ec.Counts()")
-    settings["concepts"] = hierarchy(settings.get("concepts"))
+    chosen, read = options(**settings), named(queries)
+    _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
 
         warn_unbounded(read)
-        return match_dataframes(events, read, counters=counters, flat=flat, **settings)
+        return match_dataframes(events, read, chosen, flat=flat, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime(read, schema=table.schema, separate=True, **settings)
+    runtime = Runtime.from_options(read, chosen, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
     schemas = runtime.schemas
@@ -108,6 +100,11 @@ def match_all(
     for name, batch in run(runtime, table):
         found[name].append(batch)
     return {name: from_arrow(_table(found[name], schemas[name], columns[name]), events) for name in read}
+
+
+def _check_counters(counters: Counts | None) -> None:
+    if counters is not None and not isinstance(counters, Counts):
+        raise invalid_argument("counters", counters, "an ec.Counts()")
 
 
 def _count(runtime: Runtime, counters: Counts) -> None:
@@ -129,7 +126,7 @@ def warn_unbounded(queries: Queries) -> None:
 
 def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     """The matches over a whole table, which need not be in order, as they are found."""
-    runtime.at_hand = True
+    runtime.bounded = True
     for piece in _in_order(table, runtime):
         yield from runtime.push(piece)
     yield from runtime.finish()
@@ -151,21 +148,19 @@ def _in_order(table: pa.Table, runtime: Runtime) -> Iterator[pa.Table]:
         at += size
 
 
-def set_aside(
-    events: Any,
-    *,
-    time: str = "ts",
-    type: str | None = None,
-    time_unit: str = "us",
-) -> Any:
+@takes_settings
+def set_aside(events: Any, **settings: Unpack[RowSettings]) -> Any:
     """The rows that `match` skips (no time that can be read, no type), each with the reason."""
+    return find_skipped(events, options(**settings))
+
+
+def find_skipped(events: Any, options: Options) -> Any:
+    """`set_aside`, once its settings are read."""
     if is_spark(events):
         from eventcube.spark.aside import set_aside_rows
 
-        return set_aside_rows(events, time=time, type=type, time_unit=time_unit)
+        return set_aside_rows(events, options)
     table = to_arrow(events)
-    settings: dict[str, Any] = {"time": time, "type": type, "time_unit": time_unit}
-    runtime = Runtime("PATTERN `any` WITHIN 1 us", schema=table.schema, advise=False, **settings)
-    for _ in run(runtime, table):
-        pass
-    return from_arrow(runtime.set_aside, events)
+    ingest = Ingest(options.schema(table.schema), (), 0, Counters())
+    ingest.take(check_columns(table, table.schema))
+    return from_arrow(ingest.aside_table(), events)

@@ -1,4 +1,4 @@
-"""The settings of a run, the same for every way of running."""
+"""The settings of a run, the same for every way of running: what they mean, and the options that they come to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from datetime import timedelta
 from fractions import Fraction
 from numbers import Integral
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import pyarrow as pa
 
+from eventcube.concepts.concepts import Concepts
 from eventcube.errors import OptionError
 from eventcube.language.literals import UNITS
 from eventcube.schema import EventSchema, check_names, names
+from eventcube.settings import Setting, settings_of, takes_settings
 
 NANOSECONDS = "ns"
 # What whole numbers in the time column can count.
@@ -43,18 +45,88 @@ class StrategyChoice:
         return next((self.parts[v] for v in variables if v in self.parts), self.default)
 
 
+class RowSettings(TypedDict, total=False):
+    """Settings that say how rows are read as events."""
+
+    time: Annotated[str, Setting("ts", "The column that holds the time.", "the name of a column")]
+    type: Annotated[
+        str | None,
+        Setting(
+            None,
+            "The column that holds the type; without one, every event fits every component.",
+            "the name of a column, or None",
+        ),
+    ]
+    time_unit: Annotated[
+        str,
+        Setting("us", "What a whole number in the time column counts.", f"one of {', '.join(UNITS_IN_MICROSECONDS)}"),
+    ]
+
+
+class MatchSettings(RowSettings, total=False):
+    """Settings of queries over events that are all there."""
+
+    partition_by: Annotated[
+        str | Sequence[str] | None,
+        Setting(
+            None,
+            "Columns that all events of a match share, as PARTITION BY in the query.",
+            "the name of a column, or a list of names",
+        ),
+    ]
+    order_by: Annotated[
+        str | Sequence[str] | None,
+        Setting(None, "Columns that order events of the same time.", "the name of a column, or a list of names"),
+    ]
+    concepts: Annotated[
+        Concepts | Mapping[str, Any] | None,
+        Setting(
+            None,
+            "The hierarchy of types: a type in a query stands for those below it, too.",
+            "a mapping of each concept to the types below it, or Concepts.from_yaml(path)",
+        ),
+    ]
+    strategy: Annotated[
+        str | Mapping[str, str],
+        Setting(
+            AUTO,
+            "How nested parts are answered: iterative, rewrite, aggressive (= object), semantic, passive or balanced, "
+            "or auto for the cheapest.",
+            "the name of a strategy, or names by a variable of each nested part",
+        ),
+    ]
+    limit: Annotated[int | None, Setting(None, "At most so many matches, the earliest.", "a whole number, or None")]
+
+
+class Settings(MatchSettings, total=False):
+    """All settings: those of queries over a stream of events."""
+
+    lateness: Annotated[
+        int | str | timedelta,
+        Setting(
+            0,
+            "How far behind the latest event others may come; those further behind are skipped.",
+            "a length of time such as '5 seconds', a timedelta, or microseconds",
+        ),
+    ]
+
+
+SETTINGS = settings_of(Settings)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How events are read and queries are run; made once, never changed."""
+    """How events are read and queries are run: the settings as `options` has read them; made once, never changed."""
 
-    time: str = "ts"
-    type: str | None = None
-    partition_by: tuple[str, ...] = ()
-    order_by: tuple[str, ...] = ()
-    lateness: int = 0
-    time_unit: str = "us"
-    strategy: StrategyChoice = field(default_factory=StrategyChoice)
-    limit: int | None = None
+    time: str
+    type: str | None
+    time_unit: str
+    partition_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+    concepts: Concepts | None
+    strategy: StrategyChoice
+    limit: int | None
+    lateness: int
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal`: a runner has added columns of its own."""
@@ -63,53 +135,72 @@ class Options:
         return EventSchema(columns, self.time, self.type, self.partition_by, self.order_by, self.time_unit)
 
 
-def options(
-    *,
-    time: str = "ts",
-    type: str | None = None,
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    lateness: int | str | timedelta = 0,
-    time_unit: str = "us",
-    strategy: str | Mapping[str, str] | StrategyChoice = AUTO,
-    limit: int | None = None,
-) -> Options:
-    """Options from what a user writes: one name or several, `"5 seconds"` or a timedelta."""
-    for name, value in (("time", time), ("time_unit", time_unit)):
-        if not isinstance(value, str):
-            raise invalid_argument(name, value, "a text")
-    if type is not None and not isinstance(type, str):
-        raise invalid_argument("type", type, "the name of a column, or None")
-    if time_unit not in UNITS_IN_MICROSECONDS:
-        raise OptionError(
-            f"unknown time_unit {time_unit!r}", code="EC401", hint=f"one of {', '.join(UNITS_IN_MICROSECONDS)}"
-        )
-    if limit is not None:
-        if not is_whole(limit):
-            raise invalid_argument("limit", limit, "a whole number, or None")
-        if limit < 1:
-            raise OptionError(f"limit must be at least 1, not {limit}", code="EC402")
-    key, order = _column_names("partition_by", partition_by), _column_names("order_by", order_by)
-    return Options(time, type, key, order, microseconds(lateness), time_unit, strategy_choice(strategy), limit)
+@takes_settings
+def options(**settings: Unpack[Settings]) -> Options:
+    """The options that settings come to as a user writes them; those left out have their defaults."""
+    given: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()} | {**settings}
+    return Options(
+        time=_text("time", given["time"]),
+        type=None if given["type"] is None else _text("type", given["type"]),
+        time_unit=_time_unit(given["time_unit"]),
+        partition_by=_column_names("partition_by", given["partition_by"]),
+        order_by=_column_names("order_by", given["order_by"]),
+        concepts=_concepts(given["concepts"]),
+        strategy=_strategy_choice(given["strategy"]),
+        limit=_limit(given["limit"]),
+        lateness=microseconds(given["lateness"]),
+    )
 
 
-def strategy_choice(strategy: str | Mapping[str, str] | StrategyChoice) -> StrategyChoice:
-    """Strategies as a user writes them: one for all nested parts, or by a variable of each part."""
-    if isinstance(strategy, StrategyChoice):
-        return strategy
-    if isinstance(strategy, Mapping):
-        if all(isinstance(text, str) for pair in strategy.items() for text in pair):
-            return StrategyChoice(parts=dict(strategy))
-    elif isinstance(strategy, str):
-        return StrategyChoice(strategy)
-    raise invalid_argument("strategy", strategy, "the name of a strategy, or names by a variable of each nested part")
+def _text(setting: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _invalid_setting(setting, value)
+    return value
+
+
+def _time_unit(value: Any) -> str:
+    unit = _text("time_unit", value)
+    if unit not in UNITS_IN_MICROSECONDS:
+        raise OptionError(f"unknown time_unit {unit!r}", code="EC401", hint=SETTINGS["time_unit"].accepts)
+    return unit
 
 
 def _column_names(setting: str, value: Any) -> tuple[str, ...]:
     listed = isinstance(value, Sequence) and not isinstance(value, bytes | bytearray)
     if value is not None and not (listed and all(isinstance(name, str) for name in value)):
-        raise invalid_argument(setting, value, "the name of a column, or a list of names")
+        raise _invalid_setting(setting, value)
     return names(value)
+
+
+def _concepts(value: Any) -> Concepts | None:
+    if isinstance(value, Mapping):
+        return Concepts(value)
+    if value is not None and not isinstance(value, Concepts):
+        raise _invalid_setting("concepts", value)
+    return value
+
+
+def _strategy_choice(value: Any) -> StrategyChoice:
+    if isinstance(value, Mapping):
+        if all(isinstance(text, str) for pair in value.items() for text in pair):
+            return StrategyChoice(parts=dict(value))
+    elif isinstance(value, str):
+        return StrategyChoice(value)
+    raise _invalid_setting("strategy", value)
+
+
+def _limit(value: Any) -> int | None:
+    if value is None:
+        return None
+    if not is_whole(value):
+        raise _invalid_setting("limit", value)
+    if value < 1:
+        raise OptionError(f"limit must be at least 1, not {value}", code="EC402")
+    return int(value)
+
+
+def _invalid_setting(setting: str, value: object) -> OptionError:
+    return invalid_argument(setting, value, SETTINGS[setting].accepts)
 
 
 def invalid_argument(setting: str, value: object, expected: str) -> OptionError:

@@ -19,7 +19,7 @@ from eventcube.engine.views import sliding, view
 from eventcube.engine.views.strategy import check_strategies, strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
-from eventcube.options import strategy_choice
+from eventcube.options import StrategyChoice
 
 EVERY = sorted(strategies())
 VIEWS = [name for name in EVERY if name not in ("iterative", "rewrite", "auto")]
@@ -134,7 +134,7 @@ def test_a_part_can_have_a_strategy_of_its_own(name: str) -> None:
 
 def test_an_unknown_name_lists_those_there_are() -> None:
     with pytest.raises(OptionError) as caught:
-        check_strategies(strategy_choice("iteratif"), [])
+        check_strategies(StrategyChoice("iteratif"), [])
     assert caught.value.code == "EC404"
     assert all(name in str(caught.value) for name in EVERY)
     assert "did you mean 'iterative'?" in str(caught.value)

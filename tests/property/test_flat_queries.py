@@ -22,6 +22,7 @@ from tests.oracle.text import query_to_text
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern, Query
+from eventcube.options import options
 from eventcube.plan.explain import explain
 
 # Of each kind; a seed is a case.
@@ -92,17 +93,15 @@ def _with_streams(rng: Random, query: Query, types: str, *, keyed: bool = False)
 
 def _flat_queries(case: Case, strategy: Any) -> tuple[list[str], bool]:
     """The queries that are shown, and whether they are called flat."""
-    options = case.options
-    text = explain(
-        case.query,
-        to_arrow(case.events).schema,
-        time="ts",
-        type="type" if options.typed else None,
-        order_by="o" if options.ordered else None,
-        partition_by="k" if options.partitioned else None,
-        concepts=_children(options),
+    given = case.options
+    chosen = options(
+        type="type" if given.typed else None,
+        order_by="o" if given.ordered else None,
+        partition_by="k" if given.partitioned else None,
+        concepts=_children(given),
         strategy=strategy,
     )
+    text = explain(case.query, to_arrow(case.events).schema, chosen)
     section = re.search(r"^(flat|rewritten) queries\n((?:  .*\n)+)", text, re.MULTILINE)
     if section is None:
         return [], False

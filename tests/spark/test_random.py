@@ -43,11 +43,8 @@ def settings_of(case: Case) -> dict[str, Any]:
 
 def way_of(case: Case) -> str:
     """How Spark will spread the events of a case."""
-    given = settings_of(case)
-    hierarchy = ec.Concepts(given["concepts"]) if given["concepts"] else None
-    del given["concepts"]
-    chosen = options(**given)
-    plan = plan_query(case.query, chosen.schema(to_arrow(case.events).schema), hierarchy, chosen)
+    chosen = options(**settings_of(case))
+    plan = plan_query(case.query, chosen.schema(to_arrow(case.events).schema), chosen)
     match passes({"q": plan})[0].spread:
         case Keyed():
             return "count window, keyed" if isinstance(case.query.within, CountWindow) else "keyed"

@@ -13,9 +13,10 @@ from eventcube.cli.columns import input_columns, parse_columns
 from eventcube.cli.inputs import FORMATS, Inputs, find_inputs
 from eventcube.cli.notes import input_names
 from eventcube.cli.query import read_query
-from eventcube.cli.settings import event_options, make_settings
+from eventcube.cli.settings import EVENT_SETTINGS, takes_options
 from eventcube.errors import OptionError
 from eventcube.language.printer import print_query
+from eventcube.options import Options
 from eventcube.slips import as_flag
 
 _MISTAKE = 2
@@ -27,7 +28,7 @@ _MISTAKE = 2
 @click.option("--schema", "schema", multiple=True, metavar="INPUT", help="The same as INPUT.")
 @click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
-@event_options
+@takes_options(*EVENT_SETTINGS)
 @click.pass_context
 def check(
     context: click.Context,
@@ -36,12 +37,7 @@ def check(
     schema: tuple[str, ...],
     columns: str | None,
     input_format: str | None,
-    time: str,
-    type_: str | None,
-    partition_by: str | None,
-    order_by: str | None,
-    concepts: str | None,
-    time_unit: str,
+    options: Options,
 ) -> None:
     """Check QUERY (a file, or the text itself): its syntax, its conditions, and that it fits the columns and events.
 
@@ -57,15 +53,14 @@ def check(
     named = (*inputs, *schema)
     if named and columns:
         raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
-    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit).for_match()
     known, names, shown, batches = None, set[str](), None, iter(())
     if columns:
         known = parse_columns(columns)
     elif named:
         found = find_inputs(named, input_format)
-        known, names, shown = input_columns(found, time), input_names(found), found.shown
-        batches = _events(found, looked_at(known, time, type_), time)
-    result = examine(parsed, known, batches, sources=names, shown=shown, spell=as_flag, **settings)
+        known, names, shown = input_columns(found, options.time), input_names(found), found.shown
+        batches = _events(found, looked_at(known, options.time, options.type), options.time)
+    result = examine(parsed, known, batches, options, sources=names, shown=shown, spell=as_flag)
     # A type that no event has is what `run` refuses, too.
     missing = [replace(w, code="EC202") for w in result.warnings if w.code == "EC501"]
     warnings = [w for w in result.warnings if w.code != "EC501"]

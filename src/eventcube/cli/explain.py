@@ -10,10 +10,10 @@ from eventcube.cli.columns import input_columns, parse_columns
 from eventcube.cli.compiling import compile_loops
 from eventcube.cli.inputs import FORMATS, find_inputs
 from eventcube.cli.query import read_query
-from eventcube.cli.settings import event_options, make_settings, strategy_option
+from eventcube.cli.settings import EVENT_SETTINGS, takes_options
 from eventcube.errors import OptionError
-from eventcube.options import AUTO
-from eventcube.plan import explain as plan_explain
+from eventcube.options import Options, StrategyChoice
+from eventcube.plan import explain as plan
 
 
 @click.command(short_help="Show how a query would run.")
@@ -21,21 +21,14 @@ from eventcube.plan import explain as plan_explain
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
-@event_options
-@strategy_option
+@takes_options(*EVENT_SETTINGS, "strategy")
 @click.option("--analyze", is_flag=True, help="Run it over INPUT in this process, and show what was counted.")
 def explain(
     query: str,
     inputs: tuple[str, ...],
     columns: str | None,
     input_format: str | None,
-    time: str,
-    type_: str | None,
-    partition_by: str | None,
-    order_by: str | None,
-    concepts: str | None,
-    time_unit: str,
-    strategy: str,
+    options: Options,
     analyze: bool,
 ) -> None:
     """Show the plan of QUERY (a file, or the text itself) over INPUT: keys, predicates, steps and the result's columns.
@@ -51,21 +44,20 @@ def explain(
     if inputs and columns:
         raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
     if inputs:
-        found = input_columns(find_inputs(inputs, input_format), time)
+        found = input_columns(find_inputs(inputs, input_format), options.time)
     else:
-        known = {time: pa.timestamp("us"), **({type_: pa.string()} if type_ is not None else {})}
+        known = {options.time: pa.timestamp("us"), **({options.type: pa.string()} if options.type is not None else {})}
         found = parse_columns(columns) if columns else mentioned_columns(parsed, known)
-    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy)
-    if analyze or strategy != AUTO:
+    if analyze or options.strategy != StrategyChoice():
         # What knows the strategies takes a while to load.
         from eventcube.cli.arrow_input import read_events
-        from eventcube.explain import explain as analyzed
+        from eventcube.explain import explain_query
 
         if analyze and not inputs:
             raise OptionError("--analyze needs events", code="EC419", hint="name an INPUT")
-        events = read_events(find_inputs(inputs, input_format), time) if analyze else found
+        events = read_events(find_inputs(inputs, input_format), options.time) if analyze else found
         if analyze:
             compile_loops()
-        click.echo(analyzed(parsed, events, analyze=analyze, **settings.for_match()))
+        click.echo(explain_query(parsed, events, options, analyze=analyze))
         return
-    click.echo(plan_explain.explain(parsed, found, **settings.for_match()))
+    click.echo(plan.explain(parsed, found, options))

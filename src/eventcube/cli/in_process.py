@@ -15,14 +15,14 @@ from eventcube.cli.arrow_input import read_events
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
-from eventcube.cli.settings import Settings
 from eventcube.cli.survey import Check, Survey, first
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
 from eventcube.engine.time_text import has_zones
 from eventcube.errors import warn
 from eventcube.language.syntax import Query
-from eventcube.match import run, set_aside, warn_unbounded
+from eventcube.match import find_skipped, run, warn_unbounded
+from eventcube.options import Options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.ingest import REASON
@@ -36,14 +36,14 @@ class InProcess:
     start_seconds = 0.0
 
     def __init__(
-        self, inputs: Inputs, query: Query, settings: Settings, *, flat: bool = False, quiet: bool = False
+        self, inputs: Inputs, query: Query, options: Options, *, flat: bool = False, quiet: bool = False
     ) -> None:
-        self.query, self.settings, self.quiet = query, settings, quiet
+        self.query, self.options, self.quiet = query, options, quiet
         with working(f"reading {inputs.shown}", quiet=quiet):
-            self.events = read_events(inputs, settings.time)
+            self.events = read_events(inputs, options.time)
         self.columns = self.events.schema
         # What the events show is looked for before the run; see `survey`.
-        self.runtime = Runtime(query, schema=self.events.schema, advise=False, **settings.for_match())
+        self.runtime = Runtime.from_options(query, options, schema=self.events.schema, advise=False)
         self._columns = flat_columns(self.runtime.schema, event_columns(query) if flat else ())
         self.schema = plain_schema(self.runtime.schema, self._columns)
         self.counters = Counts()
@@ -51,7 +51,7 @@ class InProcess:
         warn_unbounded(query)
         for bound in self.runtime.bound_queries.values():
             warn_of_conditions(bound)
-            if bound.warnings_if_zoned and has_zones(self.events.column(settings.time)):
+            if bound.warnings_if_zoned and has_zones(self.events.column(options.time)):
                 for problem in once_each(bound.warnings_if_zoned):
                     warn(problem, query.text, query.source)
 
@@ -65,18 +65,18 @@ class InProcess:
         aside = self._aside()
         reasons = dict(_counted(aside[REASON]))
         places = {reason: pc.index(aside[REASON], reason).as_py() for reason in reasons}
-        examples = {reason: example_of(aside[self.settings.time][place]) for reason, place in places.items()}
-        if self.settings.type is None:
+        examples = {reason: example_of(aside[self.options.time][place]) for reason, place in places.items()}
+        if self.options.type is None:
             return Survey(self.events.num_rows, reasons, examples)
-        there = Counter(dict(_counted(self.events[self.settings.type])))
-        wanted = wanted_types(self.query, self.settings.concepts)
+        there = Counter(dict(_counted(self.events[self.options.type])))
+        wanted = wanted_types(self.query, self.options.concepts)
         missing = frozenset(name for name, types in wanted.items() if not types & there.keys())
         skipped = {name: why for name, types in wanted.items() if (why := self._skipped(types, aside, there))}
         return Survey(self.events.num_rows, reasons, examples, missing, first(there) if missing else (), skipped)
 
     def _skipped(self, types: Collection[str], aside: pa.Table, there: Mapping[str, int]) -> dict[str, int]:
         """Why rows of some types are skipped, if all of them are; nothing if one is not."""
-        own = aside.filter(pc.is_in(aside[self.settings.type].cast(pa.string()), pa.array(sorted(types), pa.string())))
+        own = aside.filter(pc.is_in(aside[self.options.type].cast(pa.string()), pa.array(sorted(types), pa.string())))
         return dict(_counted(own[REASON])) if own.num_rows == sum(there[t] for t in types if t in there) else {}
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
@@ -115,8 +115,8 @@ class InProcess:
         """Nothing to give back."""
 
     def _aside(self) -> pa.Table:
-        named = self.settings
-        return set_aside(self.events, time=named.time, type=named.type, time_unit=named.time_unit)
+        skipped: pa.Table = find_skipped(self.events, self.options)
+        return skipped
 
     def _working(self) -> AbstractContextManager[None]:
         def poll() -> Reading:

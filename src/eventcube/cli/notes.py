@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.cli.inputs import Inputs
-from eventcube.cli.settings import Settings
 from eventcube.errors import warn
 from eventcube.language.syntax import Query
+from eventcube.options import Options
 from eventcube.schema import Kind, kind_of
 from eventcube.slips import (
     SAMPLED,
@@ -40,22 +40,22 @@ def note_source(query: Query, inputs: Inputs) -> None:
         warn(problem)
 
 
-def note_untyped(query: Query, settings: Settings, columns: pa.Schema, sample: Sample) -> None:
+def note_untyped(query: Query, options: Options, columns: pa.Schema, sample: Sample) -> None:
     """Warn where the query names types, and no column was named as theirs."""
-    if settings.type is not None or not named_types(query):
+    if options.type is not None or not named_types(query):
         return
     texts = [f.name for f in columns if kind_of(f.type) is Kind.TEXT]
-    types = frozenset().union(*wanted_types(query, settings.concepts).values())
+    types = frozenset().union(*wanted_types(query, options.concepts).values())
     holding = type_column(sample(texts, SAMPLED), types) if texts else None
     warn(untyped(query, holding, as_flag))
 
 
-def note_time_unit(settings: Settings, columns: pa.Schema, sample: Sample) -> None:
+def note_time_unit(options: Options, columns: pa.Schema, sample: Sample) -> None:
     """Warn of whole numbers that are times soon after 1970 or far off as they are read, but not in another unit."""
-    if kind_of(columns.field(settings.time).type) is not Kind.INTEGER:
+    if kind_of(columns.field(options.time).type) is not Kind.INTEGER:
         return
-    times = pc.min_max(sample([settings.time], SAMPLED)[settings.time]).as_py()
+    times = pc.min_max(sample([options.time], SAMPLED)[options.time]).as_py()
     if times["min"] is not None:
-        problem = unlikely_times(times["min"], times["max"], settings.time, settings.time_unit, as_flag)
+        problem = unlikely_times(times["min"], times["max"], options.time, options.time_unit, as_flag)
         if problem is not None:
             warn(problem)

@@ -23,14 +23,13 @@ from eventcube.cli.csv_survey import CsvSurvey
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
-from eventcube.cli.settings import Settings
 from eventcube.cli.stored_times import zone_of_times
 from eventcube.cli.survey import Check, Survey, first
 from eventcube.engine.counts import Counts
 from eventcube.errors import EventCubeError, EventCubeWarning, InputError, OptionError
 from eventcube.language.syntax import Query
-from eventcube.match import match, set_aside
-from eventcube.options import options
+from eventcube.match import find_matches, find_skipped
+from eventcube.options import Options
 from eventcube.runtime.ingest import REASON
 from eventcube.slips import are_many, wanted_types
 from eventcube.spark import files, survey
@@ -131,22 +130,22 @@ class OnSpark:
         self,
         inputs: Inputs,
         query: Query,
-        settings: Settings,
+        options: Options,
         master: str,
         conf: tuple[str, ...],
         *,
         flat: bool = False,
         quiet: bool = False,
     ) -> None:
-        self.query, self.settings = query, settings
+        self.query, self.options = query, options
         configured = dict(_key_value(item) for item in conf)
         refuse_empty(inputs)
-        stored = check_parquet(inputs, settings.time)
-        self._wanted = wanted_types(query, settings.concepts) if settings.type is not None else {}
-        counted = CsvSurvey(settings.time, settings.type, self._wanted)
+        stored = check_parquet(inputs, options.time)
+        self._wanted = wanted_types(query, options.concepts) if options.type is not None else {}
+        counted = CsvSurvey(options.time, options.type, self._wanted)
         with working(f"looking at {inputs.shown}", quiet=quiet):
             columns = text_columns(inputs, counted.look_at)
-        self._counted = None if columns is None else counted.survey(columns, settings.time_unit)
+        self._counted = None if columns is None else counted.survey(columns, options.time_unit)
         self._counts: Callable[[], Mapping[str, int]] | None = None
         self.spark = Spark(master, {**_PLAIN_TIMES, **configured}, quiet=quiet)
         self.start_seconds = self.spark.start_seconds
@@ -168,9 +167,7 @@ class OnSpark:
                 with warnings.catch_warnings():
                     # A look at the events tells better; see `note_untyped`.
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
-                    self.matches: DataFrame = match(
-                        events, query, flat=flat, counters=self.counters, **settings.for_match()
-                    )
+                    self.matches: DataFrame = find_matches(events, query, options, flat=flat, counters=self.counters)
                 self.schema = arrow_schema(self.matches)
         except BaseException:
             self.close()
@@ -186,14 +183,14 @@ class OnSpark:
         """What the input holds. What JSON holds is counted while it is matched, and known only then."""
         if self._counted is not None:
             return self._counted
-        named = self.settings
+        options = self.options
         with self.spark.working("counting events"):
             counts = self._counts or partial(survey.count_events, self.events, self._survey_columns())
             events, reasons, missing = survey.read_survey(counts(), self._wanted)
             examples: dict[str, object] = {}
             if are_many(events, sum(reasons.values())):
-                reasons, examples = survey.count_reasons(self._aside(), REASON, named.time)
-            types = first(survey.some_types(self.events, named.type)) if missing and named.type else ()
+                reasons, examples = survey.count_reasons(self._aside(), REASON, options.time)
+            types = first(survey.some_types(self.events, options.type)) if missing and options.type else ()
         return Survey(events, reasons, examples, missing, types)
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
@@ -242,24 +239,22 @@ class OnSpark:
 
     def _counted_while_matched(self) -> DataFrame:
         """The events, counted whenever a job goes through them; to parse text once more would cost far more."""
-        named = self.settings
-        options(time=named.time, type=named.type, time_unit=named.time_unit).schema(self.columns)
+        self.options.schema(self.columns)
         events, self._counts = survey.observed(self.events, self._survey_columns())
         return events
 
     def _remote_zone(self) -> str | None:
         """The zone of times in Parquet files that only Spark can open."""
         columns = files.stored_schema(self.read)
-        return None if columns is None else zone_of_times(columns, self.settings.time)
+        return None if columns is None else zone_of_times(columns, self.options.time)
 
     def _survey_columns(self) -> list[Column]:
-        named = self.settings
-        return survey.survey_columns(self.events, named.time, named.type, named.time_unit, self._wanted)
+        options = self.options
+        return survey.survey_columns(self.events, options.time, options.type, options.time_unit, self._wanted)
 
     def _aside(self) -> DataFrame:
-        named = self.settings
-        aside: DataFrame = set_aside(self.read, time=named.time, type=named.type, time_unit=named.time_unit)
-        return aside
+        skipped: DataFrame = find_skipped(self.read, self.options)
+        return skipped
 
 
 def _key_value(item: str) -> tuple[str, str]:

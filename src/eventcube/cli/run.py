@@ -16,10 +16,11 @@ from eventcube.cli.notes import note_source, note_time_unit, note_untyped
 from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_losses, refuse_unknown_ending, result_format
 from eventcube.cli.query import read_query
 from eventcube.cli.screen import show_matches
-from eventcube.cli.settings import event_options, make_settings, strategy_option
+from eventcube.cli.settings import EVENT_SETTINGS, takes_options
 from eventcube.cli.summary import Summary
 from eventcube.cli.survey import Check, Survey, check_survey
 from eventcube.cli.temporary import remove
+from eventcube.options import Options
 
 SHOWN_MATCHES = 20
 
@@ -74,10 +75,8 @@ class Runner(Protocol):
 @click.option(
     "--input-format", type=click.Choice(list(FORMATS)), help="The format of the input, if its name does not say."
 )
-@event_options
+@takes_options(*EVENT_SETTINGS, "limit", "strategy")
 @click.option("--flat", is_flag=True, help="A column a_ts, a_id, … for each column of an event a, instead of a struct.")
-@click.option("--limit", type=click.IntRange(1), help="At most so many matches, the earliest.")
-@strategy_option
 @click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
 @click.option("--no-spark", is_flag=True, help="Run in this process on one core: quickest for small inputs.")
@@ -92,15 +91,8 @@ def run(
     out: str | None,
     format_: str | None,
     input_format: str | None,
-    time: str,
-    type_: str | None,
-    partition_by: str | None,
-    order_by: str | None,
-    concepts: str | None,
-    time_unit: str,
+    options: Options,
     flat: bool,
-    limit: int | None,
-    strategy: str,
     master: str,
     conf: tuple[str, ...],
     no_spark: bool,
@@ -128,7 +120,6 @@ def run(
     begun = clock.monotonic()
     compile_seconds = 0.0
     parsed = read_query(query)
-    settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy, limit)
     format_ = result_format(out, format_, as_json)
     refuse_unknown_ending(set_aside, "--set-aside")
     found = find_inputs(inputs, input_format)
@@ -141,18 +132,18 @@ def run(
         from eventcube.cli.in_process import InProcess
 
         loaded = clock.monotonic()
-        runner = InProcess(found, parsed, settings, flat=flat, quiet=quiet or as_json)
+        runner = InProcess(found, parsed, options, flat=flat, quiet=quiet or as_json)
     else:
         from eventcube.cli.on_spark import OnSpark
 
         loaded = clock.monotonic()
-        runner = OnSpark(found, parsed, settings, master, conf, flat=flat, quiet=quiet or as_json)
+        runner = OnSpark(found, parsed, options, master, conf, flat=flat, quiet=quiet or as_json)
     try:
-        note_untyped(parsed, settings, runner.columns, runner.sample)
-        note_time_unit(settings, runner.columns, runner.sample)
+        note_untyped(parsed, options, runner.columns, runner.sample)
+        note_time_unit(options, runner.columns, runner.sample)
 
         def check() -> None:
-            check_survey(runner.survey, parsed, found.shown, settings, allow_missing_types)
+            check_survey(runner.survey, parsed, found.shown, options, allow_missing_types)
 
         if no_spark or master.startswith("local"):
             compile_seconds = compile_loops(quiet=quiet or as_json)

@@ -1,118 +1,85 @@
-"""The options that subcommands share, and what they come to."""
+"""The settings of a run as options of a command."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import OptionError
-from eventcube.options import UNITS_IN_MICROSECONDS
+from eventcube.options import SETTINGS, UNITS_IN_MICROSECONDS, options
 
-F = TypeVar("F", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How events are to be read and the query to be run."""
-
-    time: str = "ts"
-    type: str | None = None
-    partition_by: tuple[str, ...] = ()
-    order_by: tuple[str, ...] = ()
-    concepts: Concepts | None = None
-    time_unit: str = "us"
-    strategy: str | dict[str, str] = "auto"
-    limit: int | None = None
-
-    def for_match(self) -> dict[str, Any]:
-        """The keyword arguments of `ec.match`."""
-        return {
-            "time": self.time,
-            "type": self.type,
-            "partition_by": self.partition_by,
-            "order_by": self.order_by,
-            "concepts": self.concepts,
-            "time_unit": self.time_unit,
-            "strategy": self.strategy,
-            "limit": self.limit,
-        }
+# The settings that a query and the events alone need.
+EVENT_SETTINGS = ("time", "type", "time_unit", "partition_by", "order_by", "concepts")
+# How settings are written on the command line, where their meaning does not say it.
+_WRITTEN = {
+    "partition_by": " Write a or a,b.",
+    "order_by": " Write a or a,b.",
+    "concepts": " Give a YAML file.",
+    "strategy": " Write one for all parts, or one for each by a variable in it: s=balanced,d=passive "
+    "(b..e=passive if it has only parts in it).",
+}
+_TYPES: dict[str, Any] = {
+    "concepts": click.Path(),
+    "time_unit": click.Choice(list(UNITS_IN_MICROSECONDS)),
+    "limit": click.IntRange(1),
+}
 
 
-strategy_option = click.option(
-    "--strategy",
-    default="auto",
-    show_default=True,
-    help="How nested parts are answered: iterative, rewrite, aggressive (= object), semantic, passive, balanced, "
-    "auto; or for each part by a variable in it: s=balanced,d=passive (b..e=passive if it has only parts in it).",
-)
+def takes_options(*names: str) -> Callable[[_Command], _Command]:
+    """Add these settings to a command, which gets them all as one argument: `options`."""
+
+    def add(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def call(*args: Any, **given: Any) -> Any:
+            settings: dict[str, Any] = {name: _read(name, given.pop(name)) for name in names}
+            return command(*args, options=options(**settings), **given)
+
+        for name in reversed(names):
+            call = _option(name)(call)
+        return cast("_Command", call)
+
+    return add
 
 
-def event_options(command: F) -> F:
-    """The options that say which columns play which part."""
-    for option in reversed(
-        (
-            click.option("--time", default="ts", show_default=True, help="The column that holds the time."),
-            click.option(
-                "--type", "type_", help="The column that holds the type; without one, every event fits every component."
-            ),
-            click.option(
-                "--partition-by",
-                help="Columns that all events of a match share, as PARTITION BY in the query: a or a,b.",
-            ),
-            click.option("--order-by", help="Columns that order events of the same time: a or a,b."),
-            click.option("--concepts", type=click.Path(), help="A YAML file with the hierarchy of types."),
-            click.option(
-                "--time-unit",
-                type=click.Choice(list(UNITS_IN_MICROSECONDS)),
-                default="us",
-                show_default=True,
-                help="What a whole number in the time column counts.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def make_settings(
-    time: str,
-    type_: str | None,
-    partition_by: str | None,
-    order_by: str | None,
-    concepts: str | None,
-    time_unit: str,
-    strategy: str = "auto",
-    limit: int | None = None,
-) -> Settings:
-    """Settings from options as they are written."""
-    return Settings(
-        time,
-        type_,
-        _names(partition_by),
-        _names(order_by),
-        Concepts.from_yaml(concepts) if concepts else None,
-        time_unit,
-        _strategy(strategy),
-        limit,
+def _option(name: str) -> Callable[[_Command], _Command]:
+    setting = SETTINGS[name]
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        name,
+        type=_TYPES.get(name),
+        default=setting.default,
+        show_default=setting.default is not None,
+        help=setting.meaning + _WRITTEN.get(name, ""),
     )
 
 
-def _strategy(value: str) -> str | dict[str, str]:
+def _read(name: str, written: Any) -> Any:
+    """A setting as `ec.match` takes it, from the text on the command line."""
+    match name:
+        case "partition_by" | "order_by":
+            return [column.strip() for column in (written or "").split(",") if column.strip()]
+        case "concepts":
+            return Concepts.from_yaml(written) if written else None
+        case "strategy":
+            return _strategies(written)
+        case _:
+            return written
+
+
+def _strategies(written: str) -> str | dict[str, str]:
     """`balanced` for all nested parts, or `s=balanced,d=passive` for those with these variables."""
-    if "=" not in value:
-        return value
+    if "=" not in written:
+        return written
     chosen: dict[str, str] = {}
-    for item in value.split(","):
+    for item in written.split(","):
         name, _, strategy = (text.strip() for text in item.partition("="))
         if name in chosen:
             raise OptionError(f"two strategies for {name!r}", code="EC404", hint="name each part once")
         chosen[name] = strategy
     return chosen
-
-
-def _names(value: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in value.split(",") if name.strip()) if value else ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from eventcube.cli.settings import Settings
 from eventcube.errors import BindError, InputError, warn
 from eventcube.language.syntax import Query
+from eventcube.options import Options
 from eventcube.slips import are_many, as_flag, as_in, missing_types, skipped_hint, skipped_rows, skipped_type
 
 # Refuses an input that cannot be meant; called before any match is shown or written where it belongs.
@@ -30,14 +30,14 @@ class Survey:
     skipped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def check_survey(survey: Survey, query: Query, shown: str, settings: Settings, allow_missing: bool) -> None:
+def check_survey(survey: Survey, query: Query, shown: str, options: Options, allow_missing: bool) -> None:
     """Refuse an input without events, and a query for types that no event has; warn of one with few usable events."""
     if survey.events == 0:
         raise InputError(f"{shown} has no events", code="EC327", hint="is it the right file?")
     aside = sum(survey.set_aside.values())
     if are_many(survey.events, aside):
         reasons, examples = survey.set_aside, survey.examples
-        skipped = skipped_rows(survey.events, reasons, examples, settings.time, settings.time_unit, as_flag)
+        skipped = skipped_rows(survey.events, reasons, examples, options.time, options.time_unit, as_flag)
         if aside == survey.events:
             listed = ", ".join(f"{reason}: {n:,}{as_in(reason, examples.get(reason))}" for reason, n in reasons.items())
             message = f"none of the {aside:,} events of {shown} can be used ({listed})"
@@ -45,11 +45,11 @@ def check_survey(survey: Survey, query: Query, shown: str, settings: Settings, a
         warn(skipped)
     for name, why in survey.skipped.items():
         reason = max(why, key=lambda r: why[r])
-        hint = skipped_hint(reason, survey.examples.get(reason), settings.time, settings.time_unit, as_flag)
+        hint = skipped_hint(reason, survey.examples.get(reason), options.time, options.time_unit, as_flag)
         for problem in skipped_type(query, name, why, survey.examples, hint):
             warn(problem, query.text, query.source)
     advice = "; --allow-missing-types runs the query all the same"
-    missing = missing_types(query, survey.missing, survey.some_types, settings.concepts, code="EC202", advice=advice)
+    missing = missing_types(query, survey.missing, survey.some_types, options.concepts, code="EC202", advice=advice)
     if missing and not allow_missing:
         raise BindError(missing, query.text, query.source)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from eventcube.concepts.concepts import Concepts
-from eventcube.language.parse import parse
 from eventcube.language.printer import print_qual, print_query, print_window
 from eventcube.language.syntax import CountWindow, Query
-from eventcube.options import options
+from eventcube.options import Options
 from eventcube.plan.flat_queries import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.never_applied import no_match_has
@@ -20,18 +17,9 @@ from eventcube.plan.result import result_schema
 from eventcube.plan.step_text import step_lines
 
 
-def explain(
-    query: str | Query,
-    schema: pa.Schema,
-    *,
-    concepts: Concepts | Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> str:
+def explain(query: Query, columns: pa.Schema, options: Options) -> str:
     """How a query would run over events with these columns: keys, predicates by class, steps, and the result."""
-    query = parse(query) if isinstance(query, str) else query
-    concepts = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
-    chosen = options(**settings)
-    return "\n".join(_lines(plan_query(query, chosen.schema(schema), concepts, chosen)))
+    return "\n".join(_lines(plan_query(query, options.schema(columns), options)))
 
 
 def _lines(plan: Planned) -> Iterator[str]:

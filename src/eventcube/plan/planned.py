@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eventcube.concepts.concepts import Concepts
 from eventcube.language.syntax import Query
 from eventcube.options import Options, StrategyChoice
 from eventcube.plan.bind import bind
@@ -30,9 +29,9 @@ class Planned:
     rules: tuple[str, ...]
 
 
-def plan_query(query: Query, schema: EventSchema, concepts: Concepts | None, options: Options) -> Planned:
+def plan_query(query: Query, schema: EventSchema, options: Options) -> Planned:
     """The plan of a query; raises BindError with all that does not fit."""
-    bound = bind(query, schema, concepts)
+    bound = bind(query, schema, options.concepts)
     logical, rules = rewrite(with_strategies(bound, options.strategy))
     physical, more = build(logical, options.limit)
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))

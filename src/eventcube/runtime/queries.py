@@ -1,15 +1,15 @@
-"""Queries and hierarchies as users give them."""
+"""Queries as users give them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eventcube.concepts.concepts import Concepts
+from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
-from eventcube.options import invalid_argument
+from eventcube.options import Options, invalid_argument
 from eventcube.runtime.many import check_result_columns
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
@@ -48,23 +48,13 @@ def _query(query: Any, source: str = "query") -> Query:
     return query
 
 
-def hierarchy(concepts: Any) -> Concepts | None:
-    """The hierarchy of types, however it is given."""
-    if isinstance(concepts, Mapping):
-        return Concepts(concepts)
-    if concepts is not None and not isinstance(concepts, Concepts):
-        raise invalid_argument(
-            "concepts", concepts, "a mapping of each concept to the types below it, or Concepts.from_yaml(path)"
-        )
-    return concepts
-
-
-def check_limit(queries: Mapping[str, Query], limit: int | None) -> None:
-    """Refuse a limit on queries that count their matches."""
+def check_options(queries: Mapping[str, Query], options: Options) -> None:
+    """Refuse a limit on queries that count their matches, and strategies that are not for these queries."""
     for name, query in queries.items():
-        if limit is not None and query.agg:
+        if options.limit is not None and query.agg:
             raise OptionError(
                 f"limit picks matches, but AGG of query {name!r} counts all of them",
                 code="EC416",
                 hint="leave limit out, or take the first rows of the result",
             )
+    check_strategies(options.strategy, queries.values())

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import RowFindings
 from eventcube.engine.engine import Engine
 from eventcube.engine.time_text import has_zones
-from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import AUTO, Options, StrategyChoice, invalid_argument, is_whole, options
+from eventcube.options import Options, Settings, invalid_argument, is_whole, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.planned import plan_query
@@ -26,12 +24,13 @@ from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
 from eventcube.runtime.frames import to_arrow
 from eventcube.runtime.many import check_together, long_form, long_schema
-from eventcube.runtime.queries import Queries, check_limit, hierarchy, named
+from eventcube.runtime.queries import Queries, check_options, named
 from eventcube.runtime.restore import load
 from eventcube.runtime.shown import runtime_html, runtime_text
 from eventcube.runtime.snapshot import save
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema, check_names, plain_layout
+from eventcube.settings import takes_settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # No usable time is further away, in microseconds.
@@ -61,39 +60,42 @@ class Runtime:
     [[{'start': 1, 'end': 2, 'a': 1}]]
     """
 
+    @takes_settings
     def __init__(
         self,
         queries: Queries,
         *,
         schema: pa.Schema | None = None,
-        concepts: Concepts | Mapping[str, Any] | None = None,
-        time: str = "ts",
-        type: str | None = None,
-        partition_by: str | Sequence[str] | None = None,
-        order_by: str | Sequence[str] | None = None,
-        lateness: int | str | timedelta = 0,
-        time_unit: str = "us",
-        strategy: str | Mapping[str, str] | StrategyChoice = AUTO,
-        limit: int | None = None,
         separate: bool = False,
         advise: bool = True,
+        **settings: Unpack[Settings],
     ) -> None:
-        self.options: Options = options(
-            time=time,
-            type=type,
-            partition_by=partition_by,
-            order_by=order_by,
-            lateness=lateness,
-            time_unit=time_unit,
-            strategy=strategy,
-            limit=limit,
-        )
+        """Make the queries ready; with `schema`, the columns of the events, they are bound to them at once."""
+        self._set_up(queries, options(**settings), schema, separate, advise)
+
+    @classmethod
+    def from_options(
+        cls,
+        queries: Queries,
+        options: Options,
+        *,
+        schema: pa.Schema | None = None,
+        separate: bool = False,
+        advise: bool = True,
+    ) -> Runtime:
+        """A runtime whose settings were read before."""
+        runtime = cls.__new__(cls)
+        runtime._set_up(queries, options, schema, separate, advise)
+        return runtime
+
+    def _set_up(
+        self, queries: Queries, options: Options, schema: pa.Schema | None, separate: bool, advise: bool
+    ) -> None:
+        self.options = options
         self.queries = named(queries)
-        check_limit(self.queries, limit)
-        check_strategies(self.options.strategy, self.queries.values())
-        self.single = not isinstance(queries, Mapping) and (isinstance(queries, str | Query))
+        check_options(self.queries, options)
+        self.single = isinstance(queries, str | Query)
         self.separate = separate
-        self.concepts = hierarchy(concepts)
         self.workload: Workload | None = None
         self.bound_queries: dict[str, LogicalQuery] = {}
         self._running: _Batches | None = None
@@ -102,8 +104,8 @@ class Runtime:
         self._grown = False
         self._adviser: Adviser | None = None
         self.advises = advise
-        # Whether all events are at hand: that many are kept is then no news, and slips are told at the end.
-        self.at_hand = False
+        # Whether the input is a whole table: that many events are kept is then no news, and slips are told at the end.
+        self.bounded = False
         if schema is not None:
             if not isinstance(schema, pa.Schema):
                 raise invalid_argument("schema", schema, "an Arrow schema, as table.schema is")
@@ -120,7 +122,7 @@ class Runtime:
         schema = self.options.schema(plain_layout(columns))
         if not (self.single or self.separate):
             check_together(self.queries)
-        plans = {n: plan_query(q, schema, self.concepts, self.options) for n, q in self.queries.items()}
+        plans = {n: plan_query(q, schema, self.options) for n, q in self.queries.items()}
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
         physical = {name: plan.physical for name, plan in plans.items()}
@@ -136,7 +138,7 @@ class Runtime:
             for problem in missing_window(logical.query, "the query" if self.single else f"query {name}"):
                 warn(problem)
             warn_of_conditions(logical)
-        self._adviser = Adviser(list(self.queries.values()), self.concepts, workload.ingest.seen)
+        self._adviser = Adviser(list(self.queries.values()), self.options.concepts, workload.ingest.seen)
 
     @property
     def schema(self) -> pa.Schema:
@@ -269,7 +271,8 @@ class Runtime:
     def fingerprint(self) -> str:
         """What a snapshot must agree on with the runtime it is restored into."""
         texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
-        parents = sorted(self.concepts.parents.items()) if self.concepts is not None else []
+        concepts = self.options.concepts
+        parents = sorted(concepts.parents.items()) if concepts is not None else []
         settings = ", ".join(f"{name}={getattr(self.options, name)!r}" for name in _SAVED_SETTINGS)
         # Any strategy can go on where another stopped: this is how states of version 1 say so.
         options = f"Options({settings}, strategy=Ways(default='auto', parts={{}}), limit={self.options.limit!r})"
@@ -296,7 +299,7 @@ class Runtime:
         if not self._finished:
             for name, engine in workload.engines.items():
                 self._warn_of_growth(name, engine)
-        if self._adviser is not None and (self._finished or not self.at_hand):
+        if self._adviser is not None and (self._finished or not self.bounded):
             self._adviser.warn(finished=self._finished)
 
     def _warn_of_zones(self, events: pa.Table, schema: EventSchema) -> None:
@@ -315,7 +318,7 @@ class Runtime:
 
     def _warn_of_growth(self, name: str, engine: Engine) -> None:
         """Warn, once, of a query that has come to keep many events which nothing that comes lets it forget."""
-        if self.at_hand or self._grown or engine.kept < _MANY:
+        if self.bounded or self._grown or engine.kept < _MANY:
             return
         if engine.width is None and self.advises:
             # Told at the start.

@@ -6,8 +6,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from eventcube import markup
+from eventcube.concepts.concepts import Concepts
 from eventcube.language.literals import write_duration
-from eventcube.options import AUTO, Options, StrategyChoice
+from eventcube.options import AUTO, Options, StrategyChoice, options
 
 if TYPE_CHECKING:
     from eventcube.runtime.runtime import Runtime
@@ -41,12 +42,12 @@ def _sections(runtime: Runtime) -> list[tuple[str, list[tuple[str, str]]]]:
     return [("settings", _settings(runtime.options)), (f"counted {state}", counted), ("keeps", [*kept, *held])]
 
 
-def _settings(options: Options) -> list[tuple[str, str]]:
+def _settings(chosen: Options) -> list[tuple[str, str]]:
     """The settings that differ from the default, and which column is the time."""
-    usual = Options()
+    usual = options()
     rows = []
-    for field in fields(options):
-        value = getattr(options, field.name)
+    for field in fields(chosen):
+        value = getattr(chosen, field.name)
         if field.name == "time" or value != getattr(usual, field.name):
             rows.append((field.name, _setting(field.name, value)))
     return rows
@@ -59,6 +60,8 @@ def _setting(name: str, value: object) -> str:
         case _, StrategyChoice(default, parts):
             own = [f"{part}={strategy}" for part, strategy in parts.items()]
             return ", ".join([*([default] if default != AUTO or not own else []), *own])
+        case _, Concepts():
+            return repr(value)
         case _, tuple():
             return ", ".join(value)
         case _:

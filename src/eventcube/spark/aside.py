@@ -9,22 +9,22 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from eventcube.options import options
+from eventcube.options import Options
 from eventcube.runtime.ingest import read_times
 from eventcube.schema import BAD_TIME, NO_TIME, NO_TYPE, REASON, EventSchema
 from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches, microseconds
 from eventcube.spark.workers import check_workers
 
 
-def set_aside_rows(events: DataFrame, *, time: str = "ts", type: str | None = None, time_unit: str = "us") -> DataFrame:
+def set_aside_rows(events: DataFrame, options: Options) -> DataFrame:
     """The rows without a time that can be read or without a type, with the reason in an extra column."""
-    schema = options(time=time, type=type, time_unit=time_unit).schema(arrow_schema(events))
-    micros = microseconds(events, time, time_unit)
+    schema = options.schema(arrow_schema(events))
+    micros = microseconds(events, schema.time, schema.time_unit)
     if micros is None:
         return _read_by_engine(events, schema)
-    reason = F.when(column(time).isNull(), NO_TIME).when(micros.isNull(), BAD_TIME)
-    if type is not None:
-        reason = reason.when(column(type).isNull(), NO_TYPE)
+    reason = F.when(column(schema.time).isNull(), NO_TIME).when(micros.isNull(), BAD_TIME)
+    if schema.type is not None:
+        reason = reason.when(column(schema.type).isNull(), NO_TYPE)
     return events.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
 
 

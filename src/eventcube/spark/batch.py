@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counts import Counts
-from eventcube.engine.views.strategy import check_strategies
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
-from eventcube.options import Options, options
+from eventcube.options import Options, RowSettings, options
 from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
@@ -26,7 +24,7 @@ from eventcube.plan.physical import MatchSink, PhysicalQuery
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.runtime.many import check_together, long_schema
-from eventcube.runtime.queries import Queries, named
+from eventcube.runtime.queries import Queries, check_options, named
 from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
 from eventcube.spark.columns import Batches, arrow_schema, check_apart, check_readable, column, map_batches
 from eventcube.spark.counted import Count, counted, observed
@@ -49,15 +47,8 @@ _PLACE = INTERNAL + "place"
 def match_dataframe(
     events: DataFrame | SparkSession,
     queries: Queries,
+    options: Options,
     *,
-    time: str = "ts",
-    type: str | None = None,
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    concepts: Concepts | Mapping[str, Any] | None = None,
-    time_unit: str = "us",
-    strategy: str | Mapping[str, str] = "auto",
-    limit: int | None = None,
     flat: bool = False,
     counters: Counts | None = None,
 ) -> DataFrame:
@@ -65,52 +56,39 @@ def match_dataframe(
 
     A session in place of events stands for the table that FROM names.
     """
-    chosen = options(
-        time=time,
-        type=type,
-        partition_by=partition_by,
-        order_by=order_by,
-        time_unit=time_unit,
-        strategy=strategy,
-        limit=limit,
-    )
     asked = named(queries)
-    check_strategies(chosen.strategy, asked.values())
+    check_options(asked, options)
     single = isinstance(queries, str | Query)
-    call = _Call(chosen, Concepts(concepts) if isinstance(concepts, Mapping) else concepts, flat, counters)
-    return call.frame(one_table(events, asked), asked, single)
+    return _Call(options, flat, counters).frame(one_table(events, asked), asked, single)
 
 
 def match_dataframes(
     events: DataFrame | SparkSession,
     queries: Mapping[str, Query],
+    options: Options,
     *,
-    concepts: Concepts | None = None,
     flat: bool = False,
     counters: Counts | None = None,
-    **settings: Any,
 ) -> dict[str, DataFrame]:
     """For each query a DataFrame of its own, computed when it is used; see `match_dataframe`."""
-    chosen = options(**settings)
-    check_strategies(chosen.strategy, queries.values())
-    call = _Call(chosen, concepts, flat, counters)
+    check_options(queries, options)
+    call = _Call(options, flat, counters)
     tables = {name: one_table(events, {name: query}) for name, query in queries.items()}
     return {name: call.frame(tables[name], {name: query}, True) for name, query in queries.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The settings of one call, and the frames of its queries."""
+    """The options of one call, and the frames of its queries."""
 
     options: Options
-    concepts: Concepts | None
     flat: bool
     counters: Counts | None
 
     def frame(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> DataFrame:
         if events.isStreaming:
             raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
-        batch = _Batch(events, queries, single, self.options, self.concepts)
+        batch = _Batch(events, queries, single, self.options)
         for plan in batch.plans.values():
             warn_of_conditions(plan.bound)
             warn_of_source(plan.logical.query, events)
@@ -125,26 +103,24 @@ class _Call:
         return found
 
 
-def spread_dataframe(events: DataFrame, query: str, *, time: str = "ts", type: str | None = None) -> DataFrame:
+def spread_dataframe(events: DataFrame, query: str, **settings: Unpack[RowSettings]) -> DataFrame:
     """What the tasks of `match` get to see of the events for one query, handed on as it is through the same steps.
 
     It is there to measure Spark's own part of the work.
     """
-    batch = _Batch(events, named(query), True, options(time=time, type=type), None)
+    batch = _Batch(events, named(query), True, options(**settings))
     return batch.spread(passes(batch.plans)[0])
 
 
 class _Batch:
     """One call of `match`: from bound queries to the frame."""
 
-    def __init__(
-        self, events: DataFrame, queries: Mapping[str, Query], single: bool, chosen: Options, concepts: Concepts | None
-    ) -> None:
-        self.events, self.single, self.options, self.concepts = events, single, chosen, concepts
+    def __init__(self, events: DataFrame, queries: Mapping[str, Query], single: bool, options: Options) -> None:
+        self.events, self.single, self.options = events, single, options
         self.counted: Count | None = None
         self.columns = arrow_schema(events)
-        self.schema = chosen.schema(self.columns)
-        self.plans = {name: plan_query(q, self.schema, concepts, chosen) for name, q in queries.items()}
+        self.schema = options.schema(self.columns)
+        self.plans = {name: plan_query(q, self.schema, options) for name, q in queries.items()}
         for name in queries:
             check_names(result_schema(self.plans[name].logical).names, "the result has")
         if not single:
@@ -241,7 +217,7 @@ class _Batch:
         queries = {n: p.logical.query for n, p in each.plans.items()}
         # Strategies for parts of other queries are none of these.
         chosen = replace(self.options, strategy=own_strategies(self.options.strategy, queries.values()))
-        return {n: plan_query(q, schema, self.concepts, chosen).physical for n, q in queries.items()}
+        return {n: plan_query(q, schema, chosen).physical for n, q in queries.items()}
 
     def _task_schema(self, each: Pass) -> EventSchema:
         fields = list(arrow_schema(self._kept(each)))

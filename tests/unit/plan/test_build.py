@@ -9,7 +9,7 @@ import pytest
 
 from eventcube.language.parse import parse
 from eventcube.nodes import walk
-from eventcube.options import Options
+from eventcube.options import options
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import plan_query
 from eventcube.plan.steps import Bind, Nested, Reject, Step
@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
 
 
 def plan(query: str) -> PhysicalQuery:
-    return plan_query(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type"), None, Options()).physical
+    return plan_query(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type"), options()).physical
 
 
 def bound(physical: PhysicalQuery) -> list[str]:

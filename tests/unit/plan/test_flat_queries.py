@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from eventcube.plan.explain import explain
+from eventcube.explain import explain
 from eventcube.plan.flat_queries import MOST
 
 COLUMNS = pa.schema({"ts": pa.int64(), "kind": pa.string(), "dock": pa.int64(), "kg": pa.float64()})

@@ -7,11 +7,11 @@ import pytest
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import Diagnostic
+from eventcube.explain import explain
 from eventcube.language.parse import parse
 from eventcube.options import options
 from eventcube.plan.advice import advise
 from eventcube.plan.bind import bind
-from eventcube.plan.explain import explain
 from eventcube.plan.logical import LogicalQuery, regions
 
 COLUMNS = pa.schema({"ts": pa.timestamp("us"), "kind": pa.string(), "u": pa.int64(), "s": pa.string()})

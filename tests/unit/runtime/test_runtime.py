@@ -377,7 +377,7 @@ def test_events_borrowed_from_the_slice_after_end_no_match(query: str) -> None:
     settings = options(type="type")
     schema = settings.schema(borrowed.schema, internal=True)
     parsed = parse(f"PATTERN {query} WITHIN 9 us RETURN a.ts AS a, b.ts AS b")
-    workload = Workload({"q1": plan_query(parsed, schema, None, settings).physical}, schema)
+    workload = Workload({"q1": plan_query(parsed, schema, settings).physical}, schema)
     assert pairs([batch for _, batch in [*workload.push(borrowed), *workload.finish()]]) == [(1, 2)]
 
 

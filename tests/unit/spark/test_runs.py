@@ -110,7 +110,7 @@ def _open_files() -> int:
 def _found(query: str, batches: list[pa.RecordBatch], budget: Budget) -> list[object]:
     settings = options(type="type")
     schema = settings.schema(batches[0].schema)
-    plan = plan_query(parse(query), schema, None, settings).physical
+    plan = plan_query(parse(query), schema, settings).physical
     ties = tie_breakers(plan) if plan.scan.by_count else ()
     work = Work((Share({"q1": plan}, forward=False),), schema, True, plan.sink.schema, ties, budget)
     return sorted(tuple(map(str, row.values())) for batch in work(iter(batches)) for row in batch.to_pylist())

@@ -9,7 +9,7 @@ import pyarrow as pa
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_pattern, print_qual
 from eventcube.nodes import walk
-from eventcube.options import AUTO, Options, strategy_choice
+from eventcube.options import AUTO, StrategyChoice, options
 from eventcube.plan.bind import bind
 from eventcube.plan.build import program_of
 from eventcube.plan.expressions import ColumnRef, Encoding
@@ -50,8 +50,8 @@ def show_steps(rule: Callable[[Program], Program], pattern: str) -> None:
 
 
 def _bound(pattern: str, strategy: str | None) -> LogicalQuery:
-    query = bind(parse(f"PATTERN {pattern}"), Options(type="type").schema(_COLUMNS))
-    return query if strategy is None else with_strategies(query, strategy_choice(strategy))
+    query = bind(parse(f"PATTERN {pattern}"), options(type="type").schema(_COLUMNS))
+    return query if strategy is None else with_strategies(query, StrategyChoice(strategy))
 
 
 def outline(query: LogicalQuery) -> str:
