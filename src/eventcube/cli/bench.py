@@ -122,5 +122,20 @@ def nested(out: Path, names: tuple[str, ...], scale: float, repetitions: int, pl
         raise _not_installed(error) from None
 
 
+@bench.command(short_help="How long queries take to plan, and tasks of Spark to be ready.")
+@_OUT
+@_repetitions(15)
+def planning(out: Path, repetitions: int) -> None:
+    """Time planning on one core: the README's query, and shapes of hundreds of components and dozens of levels.
+
+    \b
+    Example:
+      eventcube bench planning
+    """
+    from eventcube.bench.planning import bench_planning
+
+    bench_planning(out, repetitions=repetitions)
+
+
 def _not_installed(error: ModuleNotFoundError) -> OptionError:
     return OptionError(f"{error.name} is not installed", code="EC423", hint="pip install 'eventcube[bench]'")
