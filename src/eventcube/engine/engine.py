@@ -9,25 +9,23 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from eventcube.engine.aggregate import Groups
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.expressions import Look, holds, valid_mask
 from eventcube.engine.flatten import Flattening
 from eventcube.engine.kernels import Array, Bools, Ints, group
-from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.shelf import Hashes, Shelf, hashes_of
+from eventcube.engine.sinks.sink import make_sink
 from eventcube.engine.store import Store
-from eventcube.engine.table import Table, joined
+from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
-from eventcube.plan.physical import GroupSink, MatchSink, PhysicalQuery
-from eventcube.plan.steps import State
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.steps import Program, State
 
-OUTPUT_ROWS = 1 << 13
 # With fewer partitions than this, or than so many for each new event, all are kept at hand.
 _AT_HAND, _MORE = 1 << 13, 4
 
@@ -61,9 +59,8 @@ class Engine:
         self.parts = Parts()
         self.flattening = Flattening(plan)
         self._scratch = scratch()
-        sink, own = plan.sink, self.scan.partition_by
-        self.limit = Earliest(sink.limit, plan) if isinstance(sink, MatchSink) and sink.limit is not None else None
-        self.groups = Groups(sink.results) if isinstance(sink, GroupSink) else None
+        own = self.scan.partition_by
+        self.sink = make_sink(plan)
         self.by_count, self.width = self.scan.by_count, self.scan.width
         self._keyed = [i for i, component in enumerate(self.scan.components) if component.keyed]
         self.rows: Rows | None = None
@@ -71,14 +68,14 @@ class Engine:
         self.position = 0
         self.positions: pa.Table | None = None
         # Whoever is to report the earliest matches must know of every event that a match can still begin with.
-        own_streams = self.by_count and own and not (plan.forward and self.limit is not None)
+        own_streams = self.by_count and own and not (plan.forward and plan.sink.limit is not None)
         self._shelf = Shelf(own) if own_streams else None
 
     # What goes in.
 
     def feed(self, released: Released, watermark: int | None) -> Iterator[pa.RecordBatch]:
         """Take events in and give the matches that are due; without a watermark the input has ended."""
-        if self.limit is not None and not self.limit.left:
+        if self.sink.is_full:
             self.rows = None
             if self._shelf is not None:
                 self._shelf.take_all()
@@ -91,14 +88,14 @@ class Engine:
         rows = fresh if self.rows is None else self.rows.append(fresh)
         state, due = self._states(rows, watermark)
         if due:
-            yield from self._matches(rows, state)
+            yield from self.sink.take(_Due(self, rows, state))
         self.rows = self._still_needed(rows, state, watermark)
         if self._shelf is not None and watermark is not None:
             self._lay_away(self._shelf, released)
         self.parts.count_bytes(self.counters)
         if watermark is None:
             self.parts.close(self.counters)
-            yield from self._rest()
+            yield from self.sink.finish(self.counters)
 
     def _rows(self, released: Released) -> Rows:
         """The events that some component can use."""
@@ -275,70 +272,52 @@ class Engine:
 
     # What comes out.
 
-    def _matches(self, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
-        if self.limit is not None:
-            yield from self._count(self._earliest(self.limit, rows, state))
-            return
-        execution = self._execution(rows, state)
-        counting = self.groups is not None and self.groups.only_count
-        program, start = self.flattening.program(execution, materialize=not counting), Table.single()
-        if self.groups is not None:
-            if counting:
-                found = execution.count(program, start)
-                self.counters.matches += found
-                self.groups.add_count(found)
-                return
-            output = Output(self.plan, execution)
-            for table in execution.run(program, start):
-                self.counters.matches += len(table)
-                self.groups.add(table, output)
-            return
-        output = Output(self.plan, execution)
-        yield from self._count(output.batch(t) for t in coalesced(execution.run(program, start)))
+    def program(self, execution: Execution) -> Program:
+        """The program that the optimizer chooses for an execution."""
+        return self.flattening.program(execution, materialize=not self.sink.only_counts)
 
-    def _execution(self, rows: Rows, state: Ints | None) -> Execution:
+    def execution(self, rows: Rows, state: Ints | None) -> Execution:
+        """An execution over these events; without states, the matches of all are due."""
         store = Store(rows, self.scan.sort_key, self.plan.dictionary, self.width, self.by_count)
         if state is not None:
             store.set_states(state)
         return Execution(store, self.parts, self.counters, self._scratch)
-
-    def _earliest(self, limit: Earliest, rows: Rows, state: Ints | None) -> Iterator[pa.RecordBatch]:
-        """The first matches: due events are taken in pieces, in order of time, until nothing left can be earlier."""
-        pieces = Pieces(limit, rows, state)
-        for piece in pieces:
-            if self.plan.forward:
-                # Which events a nested part can bind depends on how far a piece reaches.
-                self.parts.forget_positive()
-            execution = self._execution(piece.rows, piece.state)
-            output = Output(self.plan, execution)
-            for table in execution.run(self.plan.program, Table.single()):
-                piece.found += len(table)
-                if piece.crowded:
-                    break
-                limit.add(table, execution.store, output)
-            else:
-                yield from limit.settle(output, piece)
-        if self.plan.forward:
-            self.parts.forget_positive()
-            yield from limit.final(pieces.following)
 
     def nothing(self) -> tuple[Table, Output]:
         """No match, and what would make a result of it: this tells how results of the query are kept."""
         slots = tuple(range(len(self.scan.components)))
         rows = Rows.none(self.plan.schema.columns, self.scan.columns, len(slots))
         table = Table(slots, np.empty((len(slots), 0), np.int64))
-        return table, Output(self.plan, self._execution(rows, None))
+        return table, Output(self.plan, self.execution(rows, None))
 
-    def _rest(self) -> Iterator[pa.RecordBatch]:
-        if self.groups is not None:
-            yield self.groups.result()
-        elif self.limit is not None:
-            yield from self._count(self.limit.rest())
 
-    def _count(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            self.counters.matches += batch.num_rows
-            yield batch
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """The due events of an engine, for its sink."""
+
+    engine: Engine
+    rows: Rows
+    state: Ints | None
+
+    @property
+    def counters(self) -> Counters:
+        return self.engine.counters
+
+    @property
+    def parts(self) -> Parts:
+        return self.engine.parts
+
+    def execution(self, rows: Rows | None = None, state: Ints | None = None) -> Execution:
+        """An execution over these events, or over a piece of them."""
+        return self.engine.execution(*((self.rows, self.state) if rows is None else (rows, state)))
+
+    def matches(self, execution: Execution) -> Iterator[Table]:
+        """The matches, in chunks."""
+        return execution.run(self.engine.program(execution), Table.single())
+
+    def count(self, execution: Execution) -> int:
+        """How many matches there are."""
+        return execution.count(self.engine.program(execution), Table.single())
 
 
 def _looking(columns: Columns, rows: Ints) -> Look:
@@ -350,15 +329,3 @@ def _looking(columns: Columns, rows: Ints) -> Look:
 def _members_of(slots: tuple[frozenset[str] | None, ...], names: tuple[str, ...]) -> Bools:
     """For each slot and code whether the slot takes events of that name; the last code, -1, is of other types."""
     return np.array([[types is None or n in types for n in (*names, None)] for types in slots], np.bool_)
-
-
-def coalesced(tables: Iterator[Table]) -> Iterator[Table]:
-    """The same rows in tables that are not small, but for the last."""
-    waiting: list[Table] = []
-    for table in tables:
-        waiting.append(table)
-        if sum(map(len, waiting)) >= OUTPUT_ROWS:
-            yield joined(waiting)
-            waiting = []
-    if waiting:
-        yield joined(waiting)

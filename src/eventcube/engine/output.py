@@ -16,7 +16,7 @@ from eventcube.options import NANOSECONDS, UNITS_IN_MICROSECONDS
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import ColumnRef, Constant
 from eventcube.plan.logical import Computed, EventColumn
-from eventcube.plan.physical import MatchSink, PhysicalQuery
+from eventcube.plan.physical import PhysicalQuery
 from eventcube.schema import EventSchema
 
 
@@ -41,8 +41,7 @@ class Output:
             # With several slots the first and the last event of a match differ, however alike the slots.
             self._time(self.plan.last if len(self.plan.last) == 1 else (), self.last(table), times),
         ]
-        assert isinstance(self.plan.sink, MatchSink)
-        for column in self.plan.sink.columns:
+        for column in self.plan.sink.results.returns:
             if isinstance(column, EventColumn):
                 columns.append(self._events(table, column))
             else:

@@ -15,10 +15,13 @@ from eventcube.plan.scan import scan_of, sink_of
 from eventcube.plan.steps import Program, State, Term, is_open, numbered
 
 
-def build(logical: LogicalQuery, limit: int | None = None) -> tuple[PhysicalQuery, tuple[str, ...]]:
+def build(
+    logical: LogicalQuery, limit: int | None = None, sink: str | None = None
+) -> tuple[PhysicalQuery, tuple[str, ...]]:
     """The physical plan of a rewritten query, and the names of the rules that changed its steps.
 
-    `limit` is one that is set beside that of the query; aggregates have none.
+    `limit` is one that is set beside that of the query; aggregates have none. `sink` names another sink than the one
+    that the clauses of the query ask for.
     """
     order = Order(logical.region, logical.slots, outermost=True)
     program, end = program_of(logical)
@@ -33,7 +36,7 @@ def build(logical: LogicalQuery, limit: int | None = None) -> tuple[PhysicalQuer
         program,
         flat,
         dictionary_of(tested),
-        sink_of(logical, limit),
+        sink_of(logical, limit, sink),
         _is_forward(order),
         any(test.lower.term is Term.WINDOW_START for test in order.tests),
         tuple(slot.index for slot in logical.positive),

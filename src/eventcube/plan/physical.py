@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import Condition
-from eventcube.plan.logical import EventColumn, Results, ValueColumn
+from eventcube.plan.logical import Results
 from eventcube.plan.steps import Program
 from eventcube.schema import EventSchema
 
@@ -53,24 +53,21 @@ class Scan:
         return None if None in types else frozenset().union(*(own for own in types if own is not None))
 
 
-@dataclass(frozen=True, slots=True)
-class MatchSink:
-    """Return the matches, one row each; with a `limit` only the earliest."""
-
-    columns: tuple[EventColumn | ValueColumn, ...]
-    schema: pa.Schema
-    limit: int | None = None
+# The sinks that queries ask for: all matches, aggregates of them, the earliest of them.
+MATCHES, GROUPS, EARLIEST = "matches", "groups", "earliest"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSink:
-    """Fold the matches into groups."""
+class SinkPlan:
+    """What becomes of the matches: the name of the sink that takes them, and what it makes of them.
 
+    `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all.
+    """
+
+    name: str
     results: Results
     schema: pa.Schema
-
-
-Sink = MatchSink | GroupSink
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ class PhysicalQuery:
     program: Program
     flat: Program | None
     dictionary: Dictionary
-    sink: Sink
+    sink: SinkPlan
     forward: bool
     looks_back: bool
     positive: tuple[int, ...]

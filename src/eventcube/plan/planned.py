@@ -29,9 +29,9 @@ class Planned:
     rules: tuple[str, ...]
 
 
-def plan_query(query: Query, schema: EventSchema, options: Options) -> Planned:
-    """The plan of a query; raises BindError with all that does not fit."""
+def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | None = None) -> Planned:
+    """The plan of a query, or of one whose matches go to another sink; raises BindError with all that does not fit."""
     bound = bind(query, schema, options.concepts)
     logical, rules = rewrite(with_strategies(bound, options.strategy))
-    physical, more = build(logical, options.limit)
+    physical, more = build(logical, options.limit, sink)
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))

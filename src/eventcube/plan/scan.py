@@ -5,7 +5,7 @@ from __future__ import annotations
 from eventcube.language.syntax import CountWindow
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
-from eventcube.plan.physical import ComponentScan, GroupSink, MatchSink, Scan, Sink
+from eventcube.plan.physical import EARLIEST, GROUPS, MATCHES, ComponentScan, Scan, SinkPlan
 from eventcube.plan.result import result_schema
 
 # No stream is longer, and twice as much still fits 64 bits.
@@ -43,10 +43,9 @@ def scan_of(logical: LogicalQuery) -> Scan:
     )
 
 
-def sink_of(logical: LogicalQuery, limit: int | None) -> Sink:
-    """What becomes of the matches; `limit` is one that is set beside that of the query."""
-    schema = result_schema(logical)
-    if logical.results.agg:
-        return GroupSink(logical.results, schema)
+def sink_of(logical: LogicalQuery, limit: int | None, name: str | None = None) -> SinkPlan:
+    """What becomes of the matches; `limit` is one that is set beside that of the query, `name` that of another sink."""
     limits = [n for n in (logical.query.limit, limit) if n is not None]
-    return MatchSink(logical.results.returns, schema, min(limits, default=None))
+    least = None if logical.results.agg else min(limits, default=None)
+    name = name or (GROUPS if logical.results.agg else MATCHES if least is None else EARLIEST)
+    return SinkPlan(name, logical.results, result_schema(logical), least)

@@ -19,7 +19,10 @@ from eventcube.engine.columns import codes_of
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine
 from eventcube.engine.kernels import Ints
+from eventcube.engine.limit import Earliest
 from eventcube.engine.rows import Rows
+from eventcube.engine.sinks.earliest import EarliestSink
+from eventcube.engine.sinks.groups import GroupSink
 from eventcube.errors import EventCubeError, OptionError
 from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime.ingest import REASON, Ingest, read_times
@@ -154,12 +157,13 @@ def _restore_engine(engine: Engine, saved: Any, tables: Tables, ingest: Ingest) 
         keys = [pa.field(f"k{i}", schema.columns.field(k).type) for i, k in enumerate(schema.partition_by)]
         engine.positions = _take(tables, "positions", pa.schema([*keys, pa.field("n", pa.int64())]))
         _within(_numbers(engine.positions, ["n"])["n"], 0, _FURTHEST, "n")
-    if "groups" in tables and engine.groups is not None:
-        engine.groups = Groups(engine.groups.results, _take(tables, "groups", _group_columns(engine)))
-    if engine.limit is not None:
-        engine.limit.left = _whole(saved["left"], 0, engine.limit.left, "left")
+    sink = engine.sink
+    if "groups" in tables and isinstance(sink, GroupSink):
+        sink.groups = Groups(sink.groups.results, _take(tables, "groups", _group_columns(engine, sink)))
+    if isinstance(sink, EarliestSink):
+        sink.earliest.left = _whole(saved["left"], 0, sink.earliest.left, "left")
         if engine.plan.forward and ("limit" in tables or "limit_keys" in tables):
-            engine.limit.held = _held_matches(engine, tables)
+            sink.earliest.held = _held_matches(engine, sink.earliest, tables)
     elif saved["left"] is not None:
         raise damaged("a query without LIMIT has a number of matches left")
     if tables:
@@ -228,22 +232,20 @@ def _ascends(values: Ints, step: int, name: str) -> None:
         raise damaged(f"{name} does not ascend")
 
 
-def _group_columns(engine: Engine) -> pa.Schema:
+def _group_columns(engine: Engine, sink: GroupSink) -> pa.Schema:
     """The columns that partial groups have."""
-    assert engine.groups is not None
-    groups = Groups(engine.groups.results)
+    groups = Groups(sink.groups.results)
     groups.add(*engine.nothing())
     assert groups.partial is not None
     return groups.partial.schema
 
 
-def _held_matches(engine: Engine, tables: Tables) -> tuple[pa.Table, list[Ints]]:
+def _held_matches(engine: Engine, earliest: Earliest, tables: Tables) -> tuple[pa.Table, list[Ints]]:
     """The matches that LIMIT holds back, with what they are sorted by."""
-    assert engine.limit is not None
     nothing, output = engine.nothing()
-    names = [f"key{i}" for i in range(len(engine.limit.sort_keys(nothing, output.store, output)))]
+    names = [f"key{i}" for i in range(len(earliest.sort_keys(nothing, output.store, output)))]
     matches = _take(tables, "limit", output.batch(nothing).schema)
     keys = _take(tables, "limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
-    if matches.num_rows != keys.num_rows or matches.num_rows > engine.limit.left:
+    if matches.num_rows != keys.num_rows or matches.num_rows > earliest.left:
         raise damaged("more matches are held than are left, or some without their order")
     return matches, list(_numbers(keys, names).values())

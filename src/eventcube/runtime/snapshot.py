@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine
+from eventcube.engine.sinks.earliest import EarliestSink
+from eventcube.engine.sinks.groups import GroupSink
 from eventcube.errors import OptionError
 from eventcube.runtime.workload import Workload
 
@@ -53,7 +55,7 @@ def save(fingerprint: str, workload: Workload | None, *, finished: bool) -> byte
             "sequence": engine.sequence,
             "position": engine.position,
             "counters": engine.counters.as_dict(),
-            "left": engine.limit.left if engine.limit is not None else None,
+            "left": engine.sink.earliest.left if isinstance(engine.sink, EarliestSink) else None,
         }
         tables |= {f"{name}/{part}": table for part, table in _engine_tables(engine).items()}
     header["tables"] = list(tables)
@@ -78,10 +80,11 @@ def _engine_tables(engine: Engine) -> dict[str, pa.Table]:
         found["rows"] = pa.table({n: pa.array(v) for n, v in {**numbers, **members}.items()})
     if engine.positions is not None:
         found["positions"] = engine.positions
-    if engine.groups is not None and engine.groups.partial is not None:
-        found["groups"] = engine.groups.partial
-    if engine.limit is not None and engine.limit.held is not None:
-        table, keys = engine.limit.held
+    sink = engine.sink
+    if isinstance(sink, GroupSink) and sink.groups.partial is not None:
+        found["groups"] = sink.groups.partial
+    if isinstance(sink, EarliestSink) and sink.earliest.held is not None:
+        table, keys = sink.earliest.held
         found["limit"] = table
         found["limit_keys"] = pa.table({f"key{i}": pa.array(k) for i, k in enumerate(keys)})
     return found

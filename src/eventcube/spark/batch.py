@@ -20,7 +20,7 @@ from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import own_strategies
-from eventcube.plan.physical import MatchSink, PhysicalQuery
+from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.runtime.many import check_together, long_schema
@@ -145,14 +145,13 @@ class _Batch:
         return reduce(DataFrame.union, found)
 
     def _is_limited(self, plan: Planned) -> bool:
-        return isinstance(plan.physical.sink, MatchSink) and plan.physical.sink.limit is not None
+        return plan.physical.sink.limit is not None
 
     def _limit(self, plan: Planned) -> int:
         """How many matches a query with a limit gives."""
-        sink = plan.physical.sink
-        assert isinstance(sink, MatchSink)
-        assert sink.limit is not None
-        return sink.limit
+        limit = plan.physical.sink.limit
+        assert limit is not None
+        return limit
 
     # What a pass gives.
 

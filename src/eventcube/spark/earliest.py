@@ -19,7 +19,7 @@ from eventcube.engine.expressions import valid_mask
 from eventcube.engine.ranks import as_decimal
 from eventcube.plan.bind_expressions import ExpressionBinder
 from eventcube.plan.logical import ValueColumn
-from eventcube.plan.physical import MatchSink, PhysicalQuery
+from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.result import computed
 from eventcube.runtime.ingest import read_times, unrounded
 from eventcube.schema import INTERNAL, Kind, is_long, kind_of
@@ -44,7 +44,6 @@ def tie_breakers(plan: PhysicalQuery) -> tuple[str, ...]:
 
 def with_order(plan: PhysicalQuery) -> PhysicalQuery:
     """The plan with, beside what the query returns, all that its matches are sorted by."""
-    assert isinstance(plan.sink, MatchSink)
     schema = plan.schema
     names = (schema.time, *schema.order_by, *tie_breakers(plan))
     binder = ExpressionBinder(schema, {}, lambda _: None)
@@ -54,7 +53,8 @@ def with_order(plan: PhysicalQuery) -> PhysicalQuery:
         for j, name in enumerate(names)
     )
     fields = [pa.field(column.name, column.value.type) for column in hidden]
-    sink = replace(plan.sink, columns=(*plan.sink.columns, *hidden), schema=pa.schema([*plan.sink.schema, *fields]))
+    results = replace(plan.sink.results, returns=(*plan.sink.results.returns, *hidden))
+    sink = replace(plan.sink, results=results, schema=pa.schema([*plan.sink.schema, *fields]))
     needed = {*plan.scan.columns, *names}
     scan = replace(plan.scan, columns=tuple(n for n in schema.columns.names if n in needed))
     return replace(plan, sink=sink, scan=scan)

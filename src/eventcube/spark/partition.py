@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.engine.sinks.groups import GroupSink
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.runtime.many import long_form, long_schema
 from eventcube.runtime.workload import Result, Workload
@@ -105,13 +106,13 @@ class _Runner:
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         results = self.workload.finish()
-        engine = next(iter(self.workload.engines.values()))
-        if engine.groups is None:
+        sink = next(iter(self.workload.engines.values())).sink
+        if not isinstance(sink, GroupSink):
             yield from self._shaped(results)
             return
         for _ in results:
             pass
-        yield from partial_batches(engine.groups, self.work.result)
+        yield from partial_batches(sink.groups, self.work.result)
 
     def _shaped(self, results: Iterator[Result]) -> Iterator[pa.RecordBatch]:
         for name, batch in results:

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 import eventcube as ec
-from eventcube.engine.engine import OUTPUT_ROWS
 from eventcube.engine.execute import CHUNK
+from eventcube.engine.sinks.matches import OUTPUT_ROWS
 
 MEGABYTE = 1 << 20
 

@@ -1,0 +1,1 @@
+"""Sinks: what becomes of the matches of a query, one file each."""

@@ -1,0 +1,81 @@
+"""Every sink: what it promises about batches and snapshots; and a sink of one's own, added by registering it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from eventcube.engine.counters import Counters
+from eventcube.engine.sinks import sink as registry
+from eventcube.engine.sinks.sink import DueEvents, register, sinks
+from eventcube.language.parse import parse
+from eventcube.options import options
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.planned import plan_query
+from eventcube.runtime.workload import Workload
+
+EVENTS = pa.table(
+    {"ts": pa.array(range(0, 600, 3), pa.int64()), "kind": ["ABCAB"[i % 5] for i in range(200)], "x": list(range(200))}
+)
+OPTIONS = options(type="kind")
+QUERIES = {
+    "matches": "PATTERN SEQ(A a, B b) WITHIN 30 us RETURN a.x AS a, b.x AS b",
+    "groups": "PATTERN SEQ(A a, B b) WITHIN 30 us GROUPBY a.x AGG COUNT(*) AS n, MAX(b.x) AS m",
+    "earliest": "PATTERN SEQ(A a, B b, !C c) WITHIN 30 us RETURN a.x AS a, b.x AS b LIMIT 9",
+}
+
+
+def _plan(query: str, sink: str | None = None) -> PhysicalQuery:
+    return plan_query(parse(query), OPTIONS.schema(EVENTS.schema), OPTIONS, sink).physical
+
+
+def _rows(plan: PhysicalQuery, batch: int) -> tuple[list[dict[str, object]], int]:
+    """All rows of the result, and how many matches were counted, with the events in batches of one size."""
+    workload = Workload({"q": plan}, plan.schema)
+    results: list[pa.RecordBatch] = []
+    for at in range(0, EVENTS.num_rows, batch):
+        results += (found for _, found in workload.push(EVENTS.slice(at, batch)))
+    results += (found for _, found in workload.finish())
+    return [row for found in results for row in found.to_pylist()], workload.counters["matches"]
+
+
+@pytest.mark.parametrize("name", sorted(sinks()))
+def test_the_result_does_not_depend_on_batches(name: str) -> None:
+    plan = _plan(QUERIES[name])
+    assert plan.sink.name == name, "the clauses of the query ask for it"
+    whole, counted = _rows(plan, EVENTS.num_rows)
+    assert whole
+    for batch in (1, 7, 64):
+        rows, matches = _rows(plan, batch)
+        assert sorted(map(str, rows)) == sorted(map(str, whole))
+        assert matches == counted
+
+
+def test_a_sink_is_added_by_registering_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+
+    @register("longest")
+    class Longest:
+        """Keeps only how far apart the events of a match are at most."""
+
+        is_full = only_counts = False
+
+        def __init__(self, plan: PhysicalQuery) -> None:
+            self.plan, self.longest = plan, -1
+
+        def take(self, due: DueEvents) -> Iterator[pa.RecordBatch]:
+            execution = due.execution()
+            for table in due.matches(execution):
+                ts = execution.store.ts
+                self.longest = max(self.longest, int((ts[table[1]] - ts[table[0]]).max()))
+            return iter(())
+
+        def finish(self, counters: Counters) -> Iterator[pa.RecordBatch]:
+            yield pa.record_batch({"longest": [self.longest]})
+
+    rows, _ = _rows(_plan(QUERIES["matches"], "longest"), 13)
+    found, _ = _rows(_plan(QUERIES["matches"]), 200)
+    expected = max(int(row["end"]) - int(row["start"]) for row in found)  # type: ignore[call-overload]
+    assert rows == [{"longest": expected}]
