@@ -136,7 +136,7 @@ def skipped_rows(
     share = all_rows if skipped == rows else f"{skipped:,} of {rows:,} rows are"
     return Diagnostic(
         "EC502",
-        f"{share} skipped, and the commonest reason is: {reason} ({reasons[reason]:,}{as_in(reason, example)})",
+        f"{share} skipped; the most common reason is: {reason} ({reasons[reason]:,}{as_in(reason, example)})",
         hint=skipped_hint(reason, example, time, unit, spell),
     )
 
@@ -172,8 +172,8 @@ def skipped_hint(reason: str, example: object, time: str, unit: str, spell: Spel
     if reason == LATE:
         return "push events in order of time, or allow for lateness"
     if reason == NO_TYPE:
-        return f"is that the right column? {spell('type', 'NAME')} says which holds the type"
-    return f"is {time!r} the right column? {spell('time', 'NAME')} says which holds the time"
+        return f"is that the right column? name the type column with {spell('type', 'NAME')}"
+    return f"is {time!r} the right column? name the time column with {spell('time', 'NAME')}"
 
 
 def likely_unit(low: int, high: int, unit: str) -> tuple[str, int] | None:
@@ -196,8 +196,8 @@ def unlikely_times(low: int, high: int, time: str, unit: str, spell: Spelling) -
     place = "in early 1970" if early else f"after the year {_UNLIKELY_YEARS[1]}"
     return Diagnostic(
         "EC503",
-        f"with {spell('time_unit', unit)} the times in {time} lie {place}",
-        hint=f"with {spell('time_unit', likely[0])} they would lie in {likely[1]}",
+        f"with {spell('time_unit', unit)} the times in {time} are {place}",
+        hint=f"with {spell('time_unit', likely[0])} they would be in {likely[1]}",
     )
 
 
@@ -206,7 +206,7 @@ def counted_times(schema: EventSchema, spell: Spelling) -> str:
     if schema.kind(schema.time) is not Kind.INTEGER:
         return ""
     named = spell("time_unit", schema.time_unit)
-    return f"; whole numbers in {schema.time} are taken for {_UNIT_NAMES[schema.time_unit]}, {named}"
+    return f"; whole numbers in {schema.time} are read as {_UNIT_NAMES[schema.time_unit]}, {named}"
 
 
 def in_unit(microseconds: int, unit: str) -> int:
@@ -242,7 +242,7 @@ def type_column(events: pa.Table, types: Iterable[str]) -> str | None:
 def untyped(query: Query, column: str | None, spell: Spelling) -> Diagnostic:
     """The query names types, and no column was named as theirs; `column` is one that holds them."""
     if column is None:
-        return _untyped(query, f"{spell('type', 'NAME')} says which column holds the types")
+        return _untyped(query, f"name the type column with {spell('type', 'NAME')}")
     return _untyped(query, f"column {column!r} holds such types: {spell('type', column)}")
 
 
@@ -261,11 +261,11 @@ def perhaps_untyped(bound: LogicalQuery, spell: Spelling) -> Diagnostic | None:
         return None
     shown = ", ".join(texts[:_MOST_COLUMNS]) + (", …" if len(texts) > _MOST_COLUMNS else "")
     as_one = spell("type", texts[0])
-    return _untyped(bound.query, f"name the column that holds the types, as in {as_one}; columns of text: {shown}")
+    return _untyped(bound.query, f"name the column that holds the types, as in {as_one}; text columns: {shown}")
 
 
 def _untyped(query: Query, hint: str) -> Diagnostic:
-    return Diagnostic("EC505", f"no type column is named, so every event fits {named_types(query)[0]}", hint=hint)
+    return Diagnostic("EC505", f"no type column is named, so every event matches {named_types(query)[0]}", hint=hint)
 
 
 def other_source(query: Query, names: Iterable[str], shown: str) -> Diagnostic | None:
@@ -279,5 +279,5 @@ def other_source(query: Query, names: Iterable[str], shown: str) -> Diagnostic |
     return Diagnostic(
         "EC504",
         f"the query is FROM {query.from_}, but the input is {shown}",
-        hint="FROM picks nothing: name the input that is meant, or leave FROM out",
+        hint="FROM selects nothing: name the input, or leave FROM out",
     )

@@ -51,7 +51,7 @@ class CallBuilder(ExpressionBuilder):
             what = "'*'" if isinstance(given[0], Token) else "DISTINCT"
             self.complain("EC132", f"{function} takes no {what}", span, f"{function} takes {how_many(function)}")
         elif len(given) < least or (most is not None and len(given) > most):
-            self.complain("EC132", f"{function} takes {how_many(function)}, and here are {len(given)}", span)
+            self.complain("EC132", f"{function} takes {how_many(function)}, not {len(given)}", span)
         return s.Call(function, tuple(self.as_value(child) for child in values), span)
 
     def _unknown_function(self, name: Name) -> None:
@@ -68,11 +68,11 @@ class CallBuilder(ExpressionBuilder):
             example = "COUNT(*)" if function == "COUNT" else f"{function}(a.x)"
             hint = f"AGG computes over all matches, in place of RETURN: AGG {example}"
             if self.clause_word != "RETURN":
-                hint = f"conditions on what AGG computes go after HAVING: AGG {example} AS n HAVING n > 1"
+                hint = f"write conditions on aggregates after HAVING: AGG {example} AS n HAVING n > 1"
             self.complain("EC108", f"{function} belongs after AGG, not after {self.clause_word}", name.span, hint)
             return s.Literal(None, span)
         if len(given) > 1:
-            self.complain("EC132", f"{function} takes one value, and here are {len(given)}", span)
+            self.complain("EC132", f"{function} takes one value, not {len(given)}", span)
         return self.make_aggregate(name, given[0] if given else None, None, span)
 
     def make_aggregate(self, name: Name, given: Argument | None, alias: str | None, span: Span) -> s.Aggregate:
@@ -86,7 +86,7 @@ class CallBuilder(ExpressionBuilder):
             self.complain("EC122", f"unknown aggregate function '{name.text}'", name.span, hint)
         elif argument is None and function != "COUNT":
             hint = f"name an attribute: {function}(a.price)"
-            self.complain("EC122", f"{function} needs a value to work on", span, hint)
+            self.complain("EC122", f"{function} needs a value", span, hint)
         elif distinct and function != "COUNT":
             hint = "only COUNT does: COUNT(DISTINCT a.x) counts the different values"
             self.complain("EC133", f"{function} takes no DISTINCT", span, hint)

@@ -92,12 +92,12 @@ class ClauseBuilder(CallBuilder):
             case (pattern,):
                 return s.Not(pattern, quals, span)
             case ():
-                hint = "'!' says that something does not happen; write NOT before a condition"
+                hint = "write NOT before a condition; '!' is for patterns"
                 self.complain("EC116", "'!' stands before a condition", span, hint)
                 return quals[0]
             case _:
-                hint = "say how they belong together: !SEQ(…), !AND(…) or !OR(…)"
-                self.complain("EC116", f"'!' takes one pattern, and here are {len(patterns)}", span, hint)
+                hint = "join them: !SEQ(…), !AND(…) or !OR(…)"
+                self.complain("EC116", f"'!' takes one pattern, not {len(patterns)}", span, hint)
                 return s.Not(s.And(patterns, (), span), quals, span)
 
     def parts_and_quals(self, nodes: list[PartTree]) -> tuple[tuple[s.Part, ...], tuple[s.Qual, ...]]:
@@ -130,7 +130,7 @@ class ClauseBuilder(CallBuilder):
                 hint = "conditions go after WHERE: PATTERN SEQ(A a, B b) WHERE a.x = b.x"
                 # What looks like an unknown operator was told as one.
                 if not any(p.span and p.span.start == other.span.start for p in self.problems):
-                    self.complain("EC113", "a pattern is needed here, and this is an expression", other.span, hint)
+                    self.complain("EC113", "expected a pattern, found an expression", other.span, hint)
                 return Clauses(pattern=s.Component("?", None, other.span))
 
     def stream(self, meta: Meta, children: list[Name]) -> Clauses:
@@ -147,7 +147,7 @@ class ClauseBuilder(CallBuilder):
             case Name(text, span):
                 return s.Column(text, span)
             case s.Attribute(name=name):
-                hint = f"name the column alone, which all events have: {name}"
+                hint = f"write the column without a variable: {name}"
             case _:
                 hint = "PARTITION BY account, for example"
         self.complain("EC136", "PARTITION BY takes columns of the events", node.span, hint)
@@ -171,10 +171,10 @@ class ClauseBuilder(CallBuilder):
         number = int(level) if len(level) < 10 else 10**9
         if not isinstance(value, Name):
             hint = "it gives a variable's type at a level of the hierarchy: c AT LEVEL 1"
-            self.complain("EC135", "AT LEVEL goes with a variable alone", span, hint)
+            self.complain("EC135", "AT LEVEL needs a variable", span, hint)
         elif number < 1:
             hint = "AT LEVEL 1 is the root of the hierarchy, 2 the level below it"
-            self.complain("EC135", "levels are counted from 1", token_place(level), hint)
+            self.complain("EC135", "levels start at 1", token_place(level), hint)
         return s.Level(value.text if isinstance(value, Name) else "?", number, span)
 
     def group_by(self, meta: Meta, children: list[s.Item]) -> Clauses:
@@ -205,12 +205,12 @@ class ClauseBuilder(CallBuilder):
                 self.complain("EC110", "the window has no unit", span, hint)
                 length = 1
             case s.Literal(str(text)):
-                self.complain("EC110", "the window stands in quotes", span, f"write it without: WITHIN {text}")
+                self.complain("EC110", "the window is in quotes", span, f"write it without: WITHIN {text}")
                 length = 1
             case Joined() | s.AnyOf():
                 # What is wrong with its parts as conditions does not matter: here should be none.
                 self.problems.clear()
-                hint = "a window is one length, such as 1 hour 30 min or 500 events; conditions go after WHERE"
+                hint = "write one window, such as 1 hour 30 min or 500 events; conditions go after WHERE"
                 self.complain("EC110", "WITHIN takes no AND or OR", span, hint)
                 length = 1
             case _:
@@ -231,7 +231,7 @@ class ClauseBuilder(CallBuilder):
             self.complain(e.code, e.message, measure.amounts[0].span, e.hint)
             return 1
         if len(measure.amounts) > 1:
-            hint = "a window is one or the other: WITHIN 10 minutes, or WITHIN 500 events"
+            hint = "write one of them: WITHIN 10 minutes, or WITHIN 500 events"
             self.complain("EC110", "a window of both time and events", measure.span, hint)
         elif not isinstance(number, int) or number < 1:
             hint = "WITHIN 500 events, for example"

@@ -97,15 +97,15 @@ class ExpressionBuilder:
             case value if is_value(value):
                 return value
             case condition:
-                hint = "conditions are joined by AND, OR and NOT, and cannot be compared or computed with"
-                self.complain("EC113", "a value is needed here, and this is a condition", node.span, hint)
+                hint = "join conditions with AND, OR and NOT; you cannot compare them or compute with them"
+                self.complain("EC113", "expected a value, found a condition", node.span, hint)
                 return s.Literal(0, condition.span)
 
     def as_compared(self, node: Expression) -> s.Value:
         """The expression as a value that another one is compared with: a name alone may be text without its quotes."""
         match without_parentheses(node):
             case Name(text, span) if self.clause_word != "HAVING":
-                hint = f"text stands in quotes: {write_text(text)}; an attribute needs its variable: a.{text}"
+                hint = f"write text in quotes: {write_text(text)}; write an attribute with its variable: a.{text}"
                 self.complain("EC114", f"'{text}' is not a value", span, hint)
                 return s.Literal(text, span)
             case _:
@@ -129,7 +129,7 @@ class ExpressionBuilder:
                 return qual
             case _:
                 hint = "compare it with something: =, !=, <, <=, >, >=, IN, BETWEEN or IS NULL"
-                self.complain("EC113", "a condition is needed here, and this is a value", node.span, hint)
+                self.complain("EC113", "expected a condition, found a value", node.span, hint)
                 return s.Truth(s.Literal(True), node.span)
 
     def as_quals(self, node: Expression) -> tuple[s.Qual, ...]:
@@ -142,7 +142,7 @@ class ExpressionBuilder:
         for amount in measure.amounts:
             try:
                 if amount.unit.lower() in EVENT_UNITS:
-                    hint = "events are counted only by a window of their own: WITHIN 500 events"
+                    hint = "only a window counts events: WITHIN 500 events"
                     raise UnreadableError("EC109", f"'{amount.unit}' is not a unit of time", hint)
                 total = check_duration(total + read_duration(amount.number, amount.unit))
             except UnreadableError as e:
@@ -203,7 +203,7 @@ class ExpressionBuilder:
                     self.complain("EC109", "this is not a duration", at, "write 10 minutes, or INTERVAL '10 minutes'")
                     return s.Duration(1, span)
                 return Measure(tuple(Amount(a[1], a[2], at, at) for a in amounts), span)
-        hint = "a moment is written TIMESTAMP '2024-01-31 12:00:00', a duration 10 minutes"
+        hint = "write a timestamp as TIMESTAMP '2024-01-31 12:00:00', a duration as 10 minutes"
         self.complain("EC112", f"'{kind.text}' is not a kind of constant", kind.span, hint)
         return s.Literal(None, span)
 

@@ -45,7 +45,7 @@ def check_names(pattern: s.Pattern, text: str) -> Iterator[Diagnostic]:
                 "EC117",
                 f"two components are named '{component.name}'",
                 component.span,
-                f"the first is at line {line}, column {column}; give one of them a variable of its own",
+                f"the first is at line {line}, column {column}; give one of them another variable",
             )
         else:
             first[component.name] = component.span

@@ -21,19 +21,18 @@ _END = ("", "COMMA", "RPAR")
 # Signs that stand in names elsewhere.
 _IN_NAMES = ("MINUS", "SLASH", "DOT")
 _NUMBERS = {"A": 1, "AN": 1, "ONE": 1, "TWO": 2, "THREE": 3, "FIVE": 5, "TEN": 10}
-_NEXT = "one after the other is SEQ(A a, B b); the next B only is SEQ(A a, !(B x, x.k = a.k), B b, b.k = a.k)"
+_NEXT = "write SEQ(A a, B b); for the next B only, SEQ(A a, !(B x, x.k = a.k), B b, b.k = a.k)"
 # The words that SQL and others begin a clause with: what there is instead.
 WORDS = {
     "SELECT": "a query begins with PATTERN; RETURN lists the columns: PATTERN SEQ(A a, B b) RETURN a.x, b.x",
-    "DEFINE": "conditions stand after WHERE or in the list of an operator: SEQ(A a, B b, b.x > a.x)",
+    "DEFINE": "write conditions after WHERE or in the list of an operator: SEQ(A a, B b, b.x > a.x)",
     "MEASURES": "RETURN lists the columns: RETURN a.x, b.ts - a.ts AS delay",
     "MATCH_RECOGNIZE": (
-        "PATTERN SEQ(A a, B b) is a whole query here; "
-        "WHERE takes the place of DEFINE, RETURN of MEASURES, and WITHIN bounds a match in time"
+        "write PATTERN SEQ(A a, B b); use WHERE for DEFINE, RETURN for MEASURES, and WITHIN to bound a match in time"
     ),
     "JOIN": "name every event in the pattern, SEQ(A a, B b) or AND(A a, B b), and join them after WHERE",
-    "ON": "conditions stand after WHERE",
-    "EVERY": "leave it out: all matches are found, wherever they begin",
+    "ON": "write conditions after WHERE",
+    "EVERY": "leave it out: eventcube finds all matches",
     "DISTINCT": "there is a row for each match; GROUPBY a.x AGG COUNT(*) gives every value once",
 }
 
@@ -60,8 +59,8 @@ def clause_inside(token: Token) -> Diagnostic:
     word = token.type
     hint = f"close the parentheses first: PATTERN SEQ(A a, B b) {word} …"
     if word == "WHERE":
-        hint = "conditions stand in the list, SEQ(A a, B b, a.x = b.x), or after WHERE once all parentheses are closed"
-    return Diagnostic("EC126", f"{word} stands inside parentheses", _span(token), hint)
+        hint = "write conditions in the list, SEQ(A a, B b, a.x = b.x), or after WHERE behind the last parenthesis"
+    return Diagnostic("EC126", f"{word} is inside parentheses", _span(token), hint)
 
 
 class _Clause:
@@ -101,14 +100,14 @@ def _findings(clause: _Clause) -> Iterator[Diagnostic]:
     if clause.word == "RETURN" and clause.upper(1) == "DISTINCT" and clause.type(2) not in ("", "COMMA", "AS"):
         yield no_such(clause.tokens[1])
     if clause.word == "FROM" and clause.type(1) == "STRING":
-        hint = f"in backticks it may have any signs: FROM `{clause.tokens[1][1:-1]}`"
+        hint = f"write the name in backticks: FROM `{clause.tokens[1][1:-1]}`"
         yield Diagnostic("EC101", "FROM takes a name without quotes", clause.span(1, 1), hint)
     every = clause.word == "PATTERN" and clause.upper(1) == "EVERY"
     if every and clause.types(2, ("NAME", "LPAR", *OPERATORS)) and not clause.types(2, ("NAME",), ("",)):
         yield no_such(clause.tokens[1])
     if clause.word == "WITHIN" and clause.upper(1) in _NUMBERS and clause.upper(2) and is_unit(clause.tokens[2]):
         hint = f"write {_NUMBERS[clause.upper(1)]} {clause.tokens[2].lower()}"
-        yield Diagnostic("EC110", "the window begins with a word", clause.span(1, 1), hint)
+        yield Diagnostic("EC110", f"'{clause.tokens[1]}' is not a number", clause.span(1, 1), hint)
     for i in range(1, len(clause.tokens)):
         if clause.word == "PATTERN":
             yield from _in_pattern(clause, i)
@@ -131,11 +130,11 @@ def _in_pattern(clause: _Clause, i: int) -> Iterator[Diagnostic]:
     if begins and clause.types(i, ("NAME",), ("COMPARE", "AS"), ("NAME",), (*_END, "MINUS")):
         one, between, other = clause.tokens[i : i + 3]
         named = f"{other} {one}" if between.type == "COMPARE" else f"{one} {other}"
-        hint = f"first its type, then its variable, and nothing in between: {named}"
+        hint = f"write the type, then the variable: {named}"
         if between in ("=", "==") or between.type == "AS":
-            yield Diagnostic("EC127", f"an event is not named with {between.upper()}", clause.span(i, i + 2), hint)
+            yield Diagnostic("EC127", f"{between.upper()} cannot name an event", clause.span(i, i + 2), hint)
     if begins and clause.type(i) == "NOT" and _begins_part(clause, i + 1):
-        hint = "to say that something does not happen, write '!' before it; NOT is for conditions"
+        hint = "write '!' before what must not happen; NOT is for conditions"
         yield Diagnostic("EC116", "NOT stands before a pattern", clause.span(i, i), hint)
     if _together(clause, i, "-", ">") or (_together(clause, i, "=", ">") and clause.type(i - 2) != "DOT"):
         yield Diagnostic("EC125", f"there is no '{clause.written(i, i + 1)}'", clause.span(i, i + 1), _NEXT)
@@ -145,10 +144,10 @@ def _in_pattern(clause: _Clause, i: int) -> Iterator[Diagnostic]:
         yield Diagnostic("EC125", "there is no NEXT", clause.span(i, i), _NEXT)
     if begins and clause.types(i, ("STRING",), ("NAME", *_END)):
         hint = f"write it as it is, or in backticks: `{clause.tokens[i][1:-1]}`"
-        yield Diagnostic("EC101", "a type is not written in quotes", clause.span(i, i), hint)
+        yield Diagnostic("EC101", "a type has no quotes", clause.span(i, i), hint)
     if clause.types(i, ("NAME", "RPAR"), ("AND", "OR"), ("NAME",), ("NAME", "")) and clause.type(i - 1) != "DOT":
         word = clause.type(i + 1)
-        hint = f"an operator stands before its parts: {word}(A a, B b)"
+        hint = f"write the operator before its parts: {word}(A a, B b)"
         yield Diagnostic("EC128", f"{word} stands between two patterns", clause.span(i + 1, i + 1), hint)
 
 
@@ -158,7 +157,7 @@ def _in_value(clause: _Clause, i: int) -> Iterator[Diagnostic]:
     if word == "INTERVAL" and clause.types(i + 1, ("STRING",), ("NAME",)) and is_unit(clause.tokens[i + 2]):
         number, unit = clause.tokens[i + 1][1:-1].strip(), clause.tokens[i + 2].lower()
         hint = f"write {number} {unit if number == '1' or unit.endswith('s') else unit + 's'}"
-        yield Diagnostic("EC101", "a length of time has its number without quotes", clause.span(i, i + 2), hint)
+        yield Diagnostic("EC101", "the number of a duration has no quotes", clause.span(i, i + 2), hint)
     if word == "CASE" and any(clause.upper(k) == "WHEN" for k in range(i + 1, len(clause.tokens))):
         yield Diagnostic("EC127", "there is no CASE", clause.span(i, i), instead("CASE", ()))
     if word in ("CAST", "TRY_CAST") and clause.type(i + 1) == "LPAR":
@@ -186,7 +185,7 @@ def _odd_name(clause: _Clause, i: int) -> Iterator[Diagnostic]:
     if (named or alone) and not measured:
         written = clause.written(i, end)
         var = f" {clause.tokens[end + 1]}" if named else ""
-        hint = f"in backticks it may be a name: `{written}`{var}"
+        hint = f"write it in backticks: `{written}`{var}"
         yield Diagnostic("EC101", f"'{written}' is not a plain name", clause.span(i, end), hint)
 
 
@@ -209,7 +208,7 @@ def _in_condition(clause: _Clause, i: int) -> Iterator[Diagnostic]:
             "AGG computes over all matches: AGG COUNT(*) AS n HAVING n > 3; "
             "to ask for three events, name them: SEQ(A a1, A a2, A a3)"
         )
-        message = f"{clause.upper(i)} belongs after AGG, not into a condition"
+        message = f"{clause.upper(i)} belongs after AGG, not in a condition"
         yield Diagnostic("EC108", message, clause.span(i, i), hint)
 
 
@@ -232,7 +231,7 @@ def _without_operator(clause: _Clause) -> Iterator[Diagnostic]:
     if commas or listed:
         at = commas[0] if commas else start + 2
         hint = "write SEQ(A a, B b) for one after the other, AND(A a, B b) for any order, OR(A a, B b) for either"
-        yield Diagnostic("EC128", "a pattern of several parts, and no operator around them", clause.span(at, at), hint)
+        yield Diagnostic("EC128", "several parts without an operator around them", clause.span(at, at), hint)
 
 
 def _span(token: Token) -> Span:

@@ -16,21 +16,21 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {
     "COALESCE": (2, None),
 }
 
-_PARTS_OF_DAYS = "DATE(a.ts) is the day, and HOUR(a.ts), MONTH(a.ts) and others are parts of a time"
-_NO_CLOCK = "a query knows no time of its own: write the moment, as '2024-01-31 12:00:00'"
-_NO_CASES = "there are no values by cases: COALESCE(x, y) is the first that is not null; compute others beforehand"
-_LIKE = "there is LIKE: a.s LIKE 'abc%'"
+_PARTS_OF_DAYS = "use DATE(a.ts) for the day, HOUR(a.ts), MONTH(a.ts) and others for parts of a time"
+_NO_CLOCK = "a query has no current time: write a timestamp, as '2024-01-31 12:00:00'"
+_NO_CASES = "COALESCE(x, y) is the first value that is not null; compute other cases beforehand"
+_LIKE = "use LIKE: a.s LIKE 'abc%'"
 # Functions that SQL and others have, and what there is here.
 _ELSEWHERE = {
     **dict.fromkeys(("DATE_TRUNC", "TRUNC", "EXTRACT", "DATE_PART"), _PARTS_OF_DAYS),
     **dict.fromkeys(("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DAYNAME"), "WEEKDAY(a.ts) is 1 on Monday and 7 on Sunday"),
     **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "TODAY", "GETDATE", "SYSDATE"), _NO_CLOCK),
     **dict.fromkeys(("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "subtract one time from another: b.ts - a.ts < 1 hour"),
-    **dict.fromkeys(("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "add a length of time to a time: a.ts + 1 hour"),
-    **dict.fromkeys(("CAST", "TRY_CAST", "CONVERT"), "give the column the type that is meant beforehand"),
+    **dict.fromkeys(("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "add a duration to a time: a.ts + 1 hour"),
+    **dict.fromkeys(("CAST", "TRY_CAST", "CONVERT"), "convert the column beforehand"),
     **dict.fromkeys(("IFNULL", "NVL"), "COALESCE(x, y) is the first that is not null"),
     **dict.fromkeys(("CASE", "IF", "IIF", "NULLIF"), _NO_CASES),
-    **dict.fromkeys(("CONCAT", "CONCAT_WS"), "texts cannot be joined; return each of them"),
+    **dict.fromkeys(("CONCAT", "CONCAT_WS"), "there is no concatenation; return each text"),
     **dict.fromkeys(("CONTAINS", "STARTSWITH", "ENDSWITH", "SUBSTRING", "SUBSTR"), _LIKE),
     **dict.fromkeys(("LEN", "CHAR_LENGTH"), "LENGTH(a.s) counts characters"),
     **dict.fromkeys(("MEAN", "AVERAGE"), "AVG(a.x) is the mean"),

@@ -97,7 +97,7 @@ def read_duration(amount: str, unit: str) -> int:
     """Microseconds in so many units, exactly."""
     scale = UNITS.get(unit.lower())
     if scale is None and unit.lower() in _CALENDAR:
-        hint = "write 30 days or 365 days, or compare the moments themselves"
+        hint = "write 30 days or 365 days, or compare the times themselves"
         raise UnreadableError("EC109", f"a {unit.lower().removesuffix('s')} has no fixed length", hint)
     if scale is None:
         raise UnreadableError("EC109", f"unknown unit of time '{unit}'", did_you_mean(unit, _SPOKEN_UNITS))
@@ -109,7 +109,9 @@ def read_duration(amount: str, unit: str) -> int:
         raise UnreadableError("EC111", "this number has too many digits", "time is counted in whole microseconds")
     exact = Fraction(amount) * scale if rough > 1e-6 else Fraction(rough)
     if exact.denominator != 1:
-        raise UnreadableError("EC111", "a duration finer than a microsecond", "time is counted in whole microseconds")
+        raise UnreadableError(
+            "EC111", "this duration is finer than a microsecond", "time is counted in whole microseconds"
+        )
     return check_duration(int(exact))
 
 
@@ -147,7 +149,7 @@ def read_timestamp(text: str) -> tuple[int, bool]:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         hint = moment_hint(text) or "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
-        raise UnreadableError("EC112", f"'{text}' is not a moment", hint) from None
+        raise UnreadableError("EC112", f"'{text}' is not a timestamp", hint) from None
     zoned = moment.tzinfo is not None
     return ((moment if zoned else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1), zoned
 
@@ -156,7 +158,7 @@ def moment_hint(text: str) -> str | None:
     """What to write in place of text that would be a moment but for the word at its end; None if it would not.
 
     >>> moment_hint("2024-01-31 12:00 Europe/Berlin"), moment_hint("noon")
-    ("names of zones are not read; write the offset from UTC: '2024-01-31 12:00+01:00', for example", None)
+    ("write the offset from UTC, not the name of a zone: '2024-01-31 12:00+01:00', for example", None)
     """
     found = _NAMED_ZONE.fullmatch(text.strip())
     if found is None or not _MOMENT.fullmatch(found[1]):
@@ -164,7 +166,7 @@ def moment_hint(text: str) -> str | None:
     if found[2].upper() in ("AM", "PM"):
         return "hours go from 00 to 23, without AM or PM"
     clock = found[1] if ":" in found[1] else f"{found[1][:10]} 12:00"
-    return f"names of zones are not read; write the offset from UTC: '{clock}+01:00', for example"
+    return f"write the offset from UTC, not the name of a zone: '{clock}+01:00', for example"
 
 
 def write_timestamp(microseconds: int, zoned: bool) -> str:

@@ -71,21 +71,21 @@ def explain(stuck: Stuck) -> Diagnostic:
         return from_sql
     match stuck.type(-1), token.type:
         case _, "RPAR" if not opened:
-            return _diagnostic("EC104", "this ')' closes nothing", token, "take it out, or open it with '(' before")
+            return _diagnostic("EC104", "this ')' closes nothing", token, "remove it, or add the missing '('")
         case "COMMA", "RPAR":
-            return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "take it out")
+            return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "remove it")
         case _ if called := _unknown_call(stuck, opened):
             return called
         case _ if (wrong := _negation(stuck)) or (wrong := _reserved(stuck)):
             return wrong
         case "STRING", _ if stuck.token(-1).end_pos == token.start_pos:
             quote = stuck.token(-1)[0]
-            hint = f"a quote inside a text is written twice: {quote * 2}"
+            hint = f"write a quote inside a text twice: {quote * 2}"
             return _diagnostic("EC101", f"the text ends before '{token}'", token, hint)
         case _, kind if kind in _PART_STARTS and "COMMA" in stuck.allowed and opened:
             hint = "is a comma missing before it?"
             if _three_names(stuck):
-                hint += f" A type of several words goes in backticks: `{stuck.token(-2)} {stuck.token(-1)}` {token}"
+                hint += f" Write a type of several words in backticks: `{stuck.token(-2)} {stuck.token(-1)}` {token}"
             return _diagnostic("EC101", f"'{token}' is not expected here", token, hint)
         case _, "NAME" if "$END" in stuck.allowed and not stuck.allowed & _JOINERS:
             return unknown_clause(token, None)
@@ -159,14 +159,14 @@ def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
     if opened:
         return _diagnostic("EC104", "this '(' is not closed", opened[-1], "add the missing ')'")
     if last.type == "COMMA":
-        return _diagnostic("EC101", "nothing follows this comma", last, "take it out")
+        return _diagnostic("EC101", "nothing follows this comma", last, "remove it")
     return _diagnostic("EC101", f"something is missing after '{last}'", last, _expected(stuck.allowed))
 
 
 def _negation(stuck: Stuck) -> Diagnostic | None:
     """`!` before a condition."""
     if stuck.type(0) in ("COMPARE", "IN", "BETWEEN", "IS") and stuck.type(-4) == "BANG":
-        hint = "'!' says that something does not happen; write NOT before a condition"
+        hint = "write NOT before a condition; '!' is for patterns"
         return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
     return None
 
@@ -193,15 +193,15 @@ def _from_sql(stuck: Stuck) -> Diagnostic | None:
             hint = "sort the result afterwards; LIMIT n gives the earliest n matches"
             return _diagnostic("EC105", "there is no ORDER BY", stuck.token(offset), hint)
     if words[1] in _LIKE:
-        hint = "there is LIKE: a.name LIKE 'sur%'; LOWER(a.name) makes upper and lower case the same"
+        hint = "use LIKE: a.name LIKE 'sur%'; LOWER(a.name) ignores case"
         return _diagnostic("EC101", f"there is no {words[1]}", token, hint)
     if stuck.tokens[0].type != "RETURN":
         return None
     if token.type == "STAR" and before in ("RETURN", "COMMA"):
-        hint = "leave RETURN out: then every event of the match is returned"
+        hint = "leave RETURN out to get every event of the match"
         return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
     if token.type == "STAR" and before == "DOT":
-        hint = f"the variable alone is the whole event: RETURN {stuck.token(-2)}"
+        hint = f"write the variable alone for the whole event: RETURN {stuck.token(-2)}"
         return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
     return None
 
@@ -215,8 +215,8 @@ def _reserved(stuck: Stuck) -> Diagnostic | None:
         return None
     if not is_keyword(word.value):
         return None
-    hint = f"as a name it goes in backticks: `{word}`"
-    return _diagnostic("EC101", f"'{word}' is a word of the language, and a name is needed here", word, hint)
+    hint = f"write it in backticks: `{word}`"
+    return _diagnostic("EC101", f"'{word}' is a reserved word, not a name", word, hint)
 
 
 def _unknown_call(stuck: Stuck, opened: list[Token]) -> Diagnostic | None:

@@ -59,7 +59,9 @@ class _Scopes:
         if isinstance(pattern, Component):
             name = pattern.name
             if name in self.paths:
-                self._problem("EC204", f"two components are called {name!r}", pattern.span, "give one another variable")
+                self._problem(
+                    "EC204", f"two components are named {name!r}", pattern.span, "give one of them another variable"
+                )
             self.paths[name] = path
             if pattern.type is not None:
                 self.called.setdefault(pattern.type, name)
@@ -166,16 +168,14 @@ class _Scopes:
             if name not in self.paths:
                 self._unknown(name, each.span, (), alone=isinstance(each, Variable))
             elif self.paths[name]:
-                hint = (
-                    "what is negated does not happen, so no match has that event; use a variable of a part without '!'"
-                )
+                hint = "no match has a negated event; use a variable of a part without '!'"
                 self._hidden(name, each.span, hint)
 
     def _unknown(self, name: str, span: Span, path: Path, *, alone: bool = False) -> None:
         """Complain of a name that no component has; `alone` without an attribute after it, so that it may be one."""
         hint = None
         if name in self.called:
-            hint = f"the {name} of the query is called {self.called[name]!r}"
+            hint = f"the variable of {name} is {self.called[name]!r}"
         elif len(self.problems) < MOST_SHOWN:
             visible = (known for known, own in self.paths.items() if own == path[: len(own)])
             hint = did_you_mean(name, visible, "the query")
@@ -185,21 +185,20 @@ class _Scopes:
         self._problem("EC201", f"unknown variable {name!r}", span, hint)
 
     def _hidden(self, name: str, span: Span, hint: str) -> None:
-        self._problem("EC205", f"variable {name!r} lies inside a negated part and cannot be used here", span, hint)
+        self._problem("EC205", f"variable {name!r} is in a negated part and cannot be used here", span, hint)
 
     def _move_hint(self, name: str) -> str:
         part, around = self.homes[name]
         pattern = part.pattern
         inside = f"!({print_pattern(pattern)}, …)" if isinstance(pattern, Component) else f"!{_word(pattern)}(…)"
-        return f"write the condition into {inside}, or into the list of the {_word(around)} around that"
+        return f"write the condition in {inside}, or in the list of the {_word(around)} around it"
 
     def _two_parts(self, qual: Qual, names: list[str]) -> None:
         self._problem(
             "EC218",
-            f"a condition on two negated parts, with variables {' and '.join(repr(n) for n in names)}",
+            f"this condition uses variables of two negated parts: {' and '.join(repr(n) for n in names)}",
             qual.span,
-            "each negated part is tested by itself; to rule out that both happen, negate them as one: "
-            "!AND(B b, C c, b.x = c.x)",
+            "each negated part is tested separately; to exclude both together, write !AND(B b, C c, b.x = c.x)",
         )
 
     def _problem(self, code: str, message: str, span: Span, hint: str | None) -> None:

@@ -19,13 +19,13 @@ MAX_TOKENS = 100_000
 _UNCLOSED = {"'": "text", '"': "text", "`": "name"}
 _INSTEAD = {
     "&": "join conditions with AND; AND(A a, B b) is a pattern of both",
-    "||": "join conditions with OR; texts cannot be joined, return each of them",
+    "||": "join conditions with OR; there is no concatenation, return each text",
     "|": "join conditions with OR; OR(A a, B b) is a pattern of either",
     "~": "there are no regular expressions; compare text with =, IN or LIKE 'abc%'",
-    "?": "for an event that may be missing, name both cases: OR(SEQ(A a, B b), B c)",
-    ":": "an event is named by its type and then its variable: A a",
+    "?": "for an optional event, write both cases: OR(SEQ(A a, B b), B c)",
+    ":": "write the type, then the variable: A a",
     "→": "one after the other is SEQ(A a, B b)",
-    "¬": "what does not happen is written with !",
+    "¬": "write ! before what must not happen",
     "≤": "write <=",
     "≥": "write >=",
     "≠": "write !=",
@@ -66,7 +66,7 @@ def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
         if at < readable_from:
             continue
         if len(tokens) == MAX_TOKENS:
-            hint = "a long list of constants is better a column of the events"
+            hint = "put a long list of constants into a column of the events"
             problems.append(Diagnostic("EC129", f"more than {MAX_TOKENS} words and signs", Span(at, at + 1), hint))
             break
         if token.type != "UNREADABLE":
@@ -162,8 +162,8 @@ def _unreadable(text: str, at: int) -> Diagnostic:
     if found := _REPETITION.match(text, at):
         return repetition(Span(at, found.end()), found[0])
     if found := _INDEX.match(text, at):
-        hint = "every event has a variable of its own: a1.x and a2.x with SEQ(A a1, A a2)"
-        hint = "a list of values stands in parentheses: IN (1, 2)" if "," in found[0] else hint
+        hint = "give every event its own variable: a1.x and a2.x with SEQ(A a1, A a2)"
+        hint = "write a list of values in parentheses: IN (1, 2)" if "," in found[0] else hint
         return Diagnostic("EC102", f"'{found[0]}' has no meaning here", Span(at, found.end()), hint)
     stop = _end_of_run(text, at)
     shown = text[at:stop] if char.isprintable() else f"U+{ord(char):04X}"
@@ -173,5 +173,5 @@ def _unreadable(text: str, at: int) -> Diagnostic:
 
 def repetition(span: Span, written: str) -> Diagnostic:
     """The complaint about a sign that repeats an event in other languages."""
-    hint = "write out as many as you mean: SEQ(A a1, A a2, A a3); other events may always lie in between"
+    hint = "write out every event: SEQ(A a1, A a2, A a3); other events may occur in between"
     return Diagnostic("EC124", f"there is no repetition such as '{written}'", span, hint)

@@ -127,7 +127,7 @@ class _Adviser:
             if self._precedes(one, other):
                 limits[f"{one} comes before {other}"] = order_bounds(self.query, term.unit, order)
         if isinstance(self.query.window, TimeWindow):
-            written = f"they lie within {print_window(self.query.window)}"
+            written = f"they are within {print_window(self.query.window)}"
             limits[written] = window_bounds(self.query, term.unit)
         return limits
 
@@ -158,7 +158,7 @@ class _Adviser:
             message = (
                 f"{', '.join(listed[:-1])} and {listed[-1]} exclude each other, so {self._outcome(predicate, region)}"
             )
-            yield Diagnostic("EC513", message, predicate.qual.span, "join them by OR, or ask them of two events")
+            yield Diagnostic("EC513", message, predicate.qual.span, "join them with OR, or use them for two events")
 
     def _outcome(self, predicate: Predicate, region: Region) -> str:
         """What a condition that never holds comes to."""
@@ -190,8 +190,8 @@ class _Adviser:
             return Diagnostic("EC512", f"{shown(qual)} always holds{why}, so it leaves nothing out", qual.span, hint)
         value = print_value(term.value)
         meant = f"write {value} IS NOT NULL"
-        hint = f"compare it with another variable, or {meant}" if term.unit == SAME else f"if that is meant, {meant}"
-        message = f"{shown(qual)} always holds where {value} is not null{why}, so it leaves out nulls and nothing else"
+        hint = f"compare it with another variable, or {meant}" if term.unit == SAME else f"if you want that, {meant}"
+        message = f"{shown(qual)} always holds where {value} is not null{why}, so it only excludes nulls"
         return Diagnostic("EC512", message, qual.span, hint)
 
     def _never(self, qual: Qual, own: Claim, outcome: str) -> Diagnostic:

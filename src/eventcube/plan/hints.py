@@ -16,7 +16,7 @@ from eventcube.plan.functions import Report
 from eventcube.schema import Kind, TypedColumns
 
 _COUNTED = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
-_COMPUTED = "+ and - work on numbers, times and lengths of time; * and / on numbers; % on numbers"
+_COMPUTED = "+ and - work on numbers, times and durations; * and / on numbers; % on numbers"
 
 # A value as it is written, and bound.
 Side = tuple[syntax.Value, Expression]
@@ -53,17 +53,17 @@ def _beside(
         case ((Kind.INTEGER | Kind.FLOAT), Kind.TEXT) if constant is not None:
             return f"write the text in quotes: '{constant}'"
         case ((Kind.INTEGER | Kind.FLOAT), Kind.TEXT) if not isinstance(others, syntax.Literal):
-            return "make both columns numbers, or both text, beforehand"
+            return "convert both columns to numbers, or both to text, beforehand"
         case Kind.DURATION, (Kind.INTEGER | Kind.FLOAT):
             return _length_hint(written, others, beside, columns)
         case Kind.DURATION, Kind.TIME:
             return "compare the time between two events: b.ts - a.ts < 5 minutes"
         case Kind.TIME, (Kind.INTEGER | Kind.FLOAT):
-            return "write the moment in quotes: '2024-01-31 12:00:00'"
+            return "write the timestamp in quotes: '2024-01-31 12:00:00'"
         case Kind.TEXT, Kind.TIME:
-            return f"{_shown(written)} is text: make it a column of times beforehand"
+            return f"{_shown(written)} is text: convert it to a time column beforehand"
         case Kind.TEXT, Kind.DURATION if isinstance(constant, str):
-            return f"write the length of time without quotes: {constant}"
+            return f"write the duration without quotes: {constant}"
         case Kind.OTHER, _:
             return f"{_shown(written)} is a list, a struct or the like: name a column of plain values"
     return None
@@ -76,7 +76,7 @@ def compute_hint(op: str, one: Side, other: Side, columns: TypedColumns) -> str:
         if op in ("+", "-") and value.kind is Kind.DURATION and counted is not None:
             return _in_unit(written, counted, columns)
     if one[1].kind is other[1].kind is Kind.TEXT:
-        return "texts cannot be joined; return each of them"
+        return "there is no concatenation; return each text"
     return _COMPUTED
 
 
@@ -87,7 +87,7 @@ def _length_hint(written: syntax.Value, others: syntax.Value, beside: Expression
         return _in_unit(written, counted, columns)
     if any(True for _ in attributes(others)):
         return f"{_shown(others)} is a plain number: compare it with one, without a unit"
-    return "give the length of time a unit, as in 5 minutes"
+    return "give the duration a unit, as in 5 minutes"
 
 
 def _counted(value: Expression, columns: TypedColumns) -> str | None:
@@ -99,10 +99,10 @@ def _counted(value: Expression, columns: TypedColumns) -> str | None:
 def _in_unit(length: syntax.Value, column: str, columns: TypedColumns) -> str:
     counts = f"{column!r} counts {_COUNTED[columns.time_unit]}"
     if not isinstance(length, syntax.Duration):
-        return f"{counts}: write numbers of these, without a unit"
+        return f"{counts}: write a number of {_COUNTED[columns.time_unit]}, without a unit"
     number = Fraction(length.microseconds) / UNITS_IN_MICROSECONDS[columns.time_unit]
     shown = number.numerator if number.denominator == 1 else float(number)
-    return f"write {shown}: {counts} (time_unit says what)"
+    return f"write {shown}: {counts} (see time_unit)"
 
 
 def _shown(value: syntax.Value) -> str:

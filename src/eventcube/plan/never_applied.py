@@ -19,7 +19,7 @@ def never_applied(query: LogicalQuery, region: Region) -> Iterator[Diagnostic]:
     for predicate in region.never_applied:
         hint = _one_for_each(predicate.qual, query) or _other_tie(predicate.qual, query, region)
         hint = hint or "AND(…) binds both of them, OR(…) only one"
-        message = f"{shown(predicate.qual)} is never applied: {no_match_has(predicate, query)}"
+        message = f"{shown(predicate.qual)} never applies: {no_match_has(predicate, query)}"
         yield Diagnostic("EC514", message, predicate.qual.span, hint)
 
 
@@ -30,7 +30,7 @@ def no_match_has(predicate: Predicate, query: LogicalQuery) -> str:
         if query.exclusive(one, other):
             return f"no match has both {one.name} and {other.name}"
     names = " and ".join(s.name for s in slots if s.alternatives)
-    return f"no match of the alternative that it stands in has {names}"
+    return f"no match of its alternative has {names}"
 
 
 def _one_for_each(qual: Qual, query: LogicalQuery) -> str | None:
@@ -42,7 +42,7 @@ def _one_for_each(qual: Qual, query: LogicalQuery) -> str | None:
         parts = [_with_argument(qual, i) for i in range(min(counts, default=0))]
     if not parts or any(_is_excluded(part, query) for part in parts):
         return None
-    return f"write a condition for each, joined by AND: {' AND '.join(map(print_qual, parts))}"
+    return f"write one condition for each alternative: {' AND '.join(map(print_qual, parts))}"
 
 
 def _with_argument(qual: Qual, index: int) -> Qual:

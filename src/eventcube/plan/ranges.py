@@ -50,7 +50,7 @@ def range_hint(qual: Qual, term: Term, query: LogicalQuery) -> str | None:
         case _, Call(function):
             return _HINTS.get(function)
         case Comparison("=", Attribute(var) as one, Literal(str() as type_)), _ if is_type(one, query):
-            return f"the pattern says of what type an event is: {write_name(type_)} {write_name(var)}"
+            return f"write the type in the pattern: {write_name(type_)} {write_name(var)}"
     return None
 
 

@@ -59,11 +59,8 @@ def _quals_of(part: Part) -> Iterator[Qual]:
 def missing_window(query: Query, which: str = "the query") -> Iterator[Diagnostic]:
     """A query without WITHIN: where input ends that is allowed, but seldom meant."""
     if query.within is None and not _is_one_event(query.pattern):
-        message = (
-            f"{which} has no WITHIN, so it keeps its events to the end, however old they are: "
-            "this can be slow and find very much"
-        )
-        yield Diagnostic("EC500", message, hint="add, say, WITHIN 10 minutes")
+        message = f"{which} has no WITHIN, so it keeps all its events: this can be slow and find very many matches"
+        yield Diagnostic("EC500", message, hint="add a window, such as WITHIN 10 minutes")
 
 
 def _is_one_event(part: Part) -> bool:
@@ -154,7 +151,7 @@ def null_comparisons(qual: Qual) -> Iterator[Diagnostic]:
             asked = {"=": f"write {other} IS NULL", "!=": f"write {other} IS NOT NULL"}.get(op)
             yield Diagnostic("EC510", f"{shown(qual)} never holds: {_NO_VALUE}", qual.span, asked)
         case NotQual(In(value, options)) if any(map(_is_null, options)):
-            hint = f"leave NULL out; {print_value(value)} IS NOT NULL asks for it"
+            hint = f"leave NULL out; {print_value(value)} IS NOT NULL excludes nulls"
             yield Diagnostic("EC510", f"{shown(qual)} never holds: {_NO_VALUE}", qual.span, hint)
         case In(value, options) if any(map(_is_null, options)):
             hint = f"write {print_value(value)} IN (…) OR {print_value(value)} IS NULL"
