@@ -21,10 +21,10 @@ _PACKAGE = str(Path(__file__).parent)
 MOST_SHOWN = 30
 MOST_COUNTED = 1000
 # So much of a line is shown around a mistake, and so much of a message in which a long name stands.
-_LINE = 100
-_MESSAGE = 400
+_LINE_LENGTH = 100
+_MESSAGE_LENGTH = 400
 # Among more names than these no close one is looked for, which would take long.
-_MOST_NAMES = 1000
+_MOST_COMPARED_NAMES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def _excerpt(text: str, source: str, span: Span) -> list[str]:
     end = text.find("\n", begin)
     end = len(text) if end < 0 else end
     # A third of what is shown of a long line lies before the place, more where the line ends soon after it.
-    first = max(begin, min(span.start - _LINE // 3, end - _LINE)) if end - begin > _LINE else begin
-    last = min(end, first + _LINE) if end - begin > _LINE else end
+    first = max(begin, min(span.start - _LINE_LENGTH // 3, end - _LINE_LENGTH)) if end - begin > _LINE_LENGTH else begin
+    last = min(end, first + _LINE_LENGTH) if end - begin > _LINE_LENGTH else end
     before = text[first : begin + column - 1]
     width = max(1, min(span.end, last) - span.start)
     left, right = "…" * (first > begin), "…" * (last < end)
@@ -84,9 +84,9 @@ def _excerpt(text: str, source: str, span: Span) -> list[str]:
 
 def _shortened(message: str) -> str:
     """The message without the middle of what is very long in it."""
-    if len(message) <= _MESSAGE:
+    if len(message) <= _MESSAGE_LENGTH:
         return message
-    return f"{message[: _MESSAGE * 2 // 3]}…{message[-_MESSAGE // 3 :]}"
+    return f"{message[: _MESSAGE_LENGTH * 2 // 3]}…{message[-_MESSAGE_LENGTH // 3 :]}"
 
 
 class EventCubeError(Exception):
@@ -180,13 +180,13 @@ def _frames_inside() -> int:
     return count
 
 
-def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, alike: float = 0.6) -> str | None:
+def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, cutoff: float = 0.6) -> str | None:
     """A hint that names the closest of the known names, if it is so much alike, and lists them all."""
     names = sorted(set(known))
     if not names:
         return None
-    compared = [n.lower() for n in names] if len(names) <= _MOST_NAMES else []
-    close = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=alike)
+    compared = [n.lower() for n in names] if len(names) <= _MOST_COMPARED_NAMES else []
+    close = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=cutoff)
     guess = next((n for n in names if close and n.lower() == close[0]), None)
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     listing = f"{owner} has: {shown}" if owner else f"known: {shown}"

@@ -11,7 +11,7 @@ from itertools import accumulate
 from lark import Token
 
 from eventcube.errors import Diagnostic, Span
-from eventcube.language.functions import AGGREGATES, TIME_PARTS, instead
+from eventcube.language.functions import AGGREGATES, TIME_PARTS, replacement_hint
 from eventcube.language.identifiers import OPERATORS
 from eventcube.language.literals import is_unit
 from eventcube.language.tokens import repetition
@@ -136,7 +136,7 @@ def _in_pattern(clause: _Clause, i: int) -> Iterator[Diagnostic]:
     if begins and clause.type(i) == "NOT" and _begins_part(clause, i + 1):
         hint = "write '!' before what must not happen; NOT is for conditions"
         yield Diagnostic("EC116", "NOT stands before a pattern", clause.span(i, i), hint)
-    if _together(clause, i, "-", ">") or (_together(clause, i, "=", ">") and clause.type(i - 2) != "DOT"):
+    if _adjacent(clause, i, "-", ">") or (_adjacent(clause, i, "=", ">") and clause.type(i - 2) != "DOT"):
         yield Diagnostic("EC125", f"there is no '{clause.written(i, i + 1)}'", clause.span(i, i + 1), _NEXT)
     if clause.upper(i) == "FOLLOWED" and clause.upper(i + 1) == "BY":
         yield Diagnostic("EC125", "there is no FOLLOWED BY", clause.span(i, i + 1), _NEXT)
@@ -159,12 +159,12 @@ def _in_value(clause: _Clause, i: int) -> Iterator[Diagnostic]:
         hint = f"write {number} {unit if number == '1' or unit.endswith('s') else unit + 's'}"
         yield Diagnostic("EC101", "the number of a duration has no quotes", clause.span(i, i + 2), hint)
     if word == "CASE" and any(clause.upper(k) == "WHEN" for k in range(i + 1, len(clause.tokens))):
-        yield Diagnostic("EC127", "there is no CASE", clause.span(i, i), instead("CASE", ()))
+        yield Diagnostic("EC127", "there is no CASE", clause.span(i, i), replacement_hint("CASE", ()))
     if word in ("CAST", "TRY_CAST") and clause.type(i + 1) == "LPAR":
-        yield Diagnostic("EC127", f"there is no {word}", clause.span(i, i), instead(word, ()))
+        yield Diagnostic("EC127", f"there is no {word}", clause.span(i, i), replacement_hint(word, ()))
     if word == "EXTRACT" and clause.types(i + 1, ("LPAR",), ("NAME",), ("FROM",)):
         part = clause.upper(i + 2)
-        other = f"write {part}(a.ts)" if part in TIME_PARTS else instead(word, ())
+        other = f"write {part}(a.ts)" if part in TIME_PARTS else replacement_hint(word, ())
         yield Diagnostic("EC127", "there is no EXTRACT", clause.span(i, i), other)
 
 
@@ -198,7 +198,7 @@ def _begins_part(clause: _Clause, i: int) -> bool:
 
 
 def _in_condition(clause: _Clause, i: int) -> Iterator[Diagnostic]:
-    if _together(clause, i, "=", ">") or _together(clause, i, "=", "<"):
+    if _adjacent(clause, i, "=", ">") or _adjacent(clause, i, "=", "<"):
         right = clause.tokens[i + 1] + clause.tokens[i]
         hint = f"write {right}"
         yield Diagnostic("EC101", f"there is no '{clause.written(i, i + 1)}'", clause.span(i, i + 1), hint)
@@ -212,7 +212,7 @@ def _in_condition(clause: _Clause, i: int) -> Iterator[Diagnostic]:
         yield Diagnostic("EC108", message, clause.span(i, i), hint)
 
 
-def _together(clause: _Clause, i: int, first: str, second: str) -> bool:
+def _adjacent(clause: _Clause, i: int, first: str, second: str) -> bool:
     """Whether two signs stand side by side without a space."""
     if clause.type(i + 1) != "COMPARE" or clause.type(i) not in ("COMPARE", "MINUS"):
         return False

@@ -36,22 +36,22 @@ _ELSEWHERE = {
     **dict.fromkeys(("MEAN", "AVERAGE"), "AVG(a.x) is the mean"),
 }
 # A name that is less like one of ours is that of another function.
-_ALIKE = 0.75
+_SIMILARITY = 0.75
 
 
-def instead(name: str, known: Iterable[str]) -> str | None:
+def replacement_hint(name: str, known: Iterable[str]) -> str | None:
     """A hint what to use in place of a function that is not known: what it is called here, or the known ones.
 
-    >>> instead("sumx", AGGREGATES), instead("MEDIAN", AGGREGATES)
+    >>> replacement_hint("sumx", AGGREGATES), replacement_hint("MEDIAN", AGGREGATES)
     ("did you mean 'SUM'? known: AVG, COUNT, MAX, MIN, SUM", 'known: AVG, COUNT, MAX, MIN, SUM')
     """
-    return _ELSEWHERE.get(name.upper()) or did_you_mean(name, known, alike=_ALIKE)
+    return _ELSEWHERE.get(name.upper()) or did_you_mean(name, known, cutoff=_SIMILARITY)
 
 
-def how_many(function: str) -> str:
+def arity(function: str) -> str:
     """How many values a function takes, in words.
 
-    >>> how_many("LOWER"), how_many("ROUND"), how_many("COALESCE")
+    >>> arity("LOWER"), arity("ROUND"), arity("COALESCE")
     ('one value', 'one or two values', 'two values or more')
     """
     match FUNCTIONS[function]:

@@ -27,12 +27,12 @@ UNITS = {
 EVENT_UNITS = ("event", "events")
 _CALENDAR = ("month", "months", "quarter", "quarters", "year", "years")
 
-_SPOKEN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days", "weeks")
+_UNIT_NAMES = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days", "weeks")
 _LARGEST = 2**63 - 1
 # The whole number after the largest one: only with a sign before it does it fit into 64 bits.
-BEYOND = 2**63
+MIN_INT64_MAGNITUDE = 2**63
 _MOST_DIGITS = 1000
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
 # Something with a word after it, such as the name of a zone.
 _NAMED_ZONE = re.compile(r"(.*?)\s*\[?([A-Za-z]{2,}(?:/[A-Za-z_]+)*)\]?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -65,14 +65,16 @@ def read_number(written: str) -> int | float:
     return number
 
 
-def is_beyond(written: str) -> bool:
+def is_min_int64_magnitude(written: str) -> bool:
     """Whether the number is the one after the largest."""
-    return written.isdigit() and len(written) <= 30 and int(written) == BEYOND
+    return written.isdigit() and len(written) <= 30 and int(written) == MIN_INT64_MAGNITUDE
 
 
 def too_large() -> UnreadableError:
     """The complaint about a whole number that 64 bits do not hold."""
-    return UnreadableError("EC111", "this number is too large", f"whole numbers go from {-BEYOND} to {_LARGEST}")
+    return UnreadableError(
+        "EC111", "this number is too large", f"whole numbers go from {-MIN_INT64_MAGNITUDE} to {_LARGEST}"
+    )
 
 
 def write_number(number: int | float) -> str:
@@ -100,7 +102,7 @@ def read_duration(amount: str, unit: str) -> int:
         hint = "write 30 days or 365 days, or compare the times themselves"
         raise UnreadableError("EC109", f"a {unit.lower().removesuffix('s')} has no fixed length", hint)
     if scale is None:
-        raise UnreadableError("EC109", f"unknown unit of time '{unit}'", did_you_mean(unit, _SPOKEN_UNITS))
+        raise UnreadableError("EC109", f"unknown unit of time '{unit}'", did_you_mean(unit, _UNIT_NAMES))
     rough = float(amount) * scale
     # Exact arithmetic only on what is near the range: on 1e-999999999 it would never end.
     if rough > 2 * _LARGEST:
@@ -131,7 +133,7 @@ def write_duration(microseconds: int) -> str:
     if microseconds == 0:
         return "0 seconds"
     parts, rest = [], abs(microseconds)
-    for unit in reversed(_SPOKEN_UNITS):
+    for unit in reversed(_UNIT_NAMES):
         amount, rest = divmod(rest, UNITS[unit])
         if amount:
             parts.append(f"{amount} {unit if amount > 1 else unit.removesuffix('s')}")
@@ -144,24 +146,24 @@ def read_timestamp(text: str) -> tuple[int, bool]:
     With a zone they are counted in UTC, without one on the clock of whatever zone it is meant in.
     """
     try:
-        if not _MOMENT.fullmatch(text.strip()):
+        if not _TIMESTAMP.fullmatch(text.strip()):
             raise ValueError
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        hint = moment_hint(text) or "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
+        hint = timestamp_hint(text) or "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
         raise UnreadableError("EC112", f"'{text}' is not a timestamp", hint) from None
     zoned = moment.tzinfo is not None
     return ((moment if zoned else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1), zoned
 
 
-def moment_hint(text: str) -> str | None:
+def timestamp_hint(text: str) -> str | None:
     """What to write in place of text that would be a moment but for the word at its end; None if it would not.
 
-    >>> moment_hint("2024-01-31 12:00 Europe/Berlin"), moment_hint("noon")
+    >>> timestamp_hint("2024-01-31 12:00 Europe/Berlin"), timestamp_hint("noon")
     ("write the offset from UTC, not the name of a zone: '2024-01-31 12:00+01:00', for example", None)
     """
     found = _NAMED_ZONE.fullmatch(text.strip())
-    if found is None or not _MOMENT.fullmatch(found[1]):
+    if found is None or not _TIMESTAMP.fullmatch(found[1]):
         return None
     if found[2].upper() in ("AM", "PM"):
         return "hours go from 00 to 23, without AM or PM"

@@ -17,7 +17,7 @@ from eventcube.language.identifiers import CLAUSES, is_keyword
 MAX_TOKENS = 100_000
 
 _UNCLOSED = {"'": "text", '"': "text", "`": "name"}
-_INSTEAD = {
+_HINTS = {
     "&": "join conditions with AND; AND(A a, B b) is a pattern of both",
     "||": "join conditions with OR; there is no concatenation, return each text",
     "|": "join conditions with OR; OR(A a, B b) is a pattern of either",
@@ -78,7 +78,7 @@ def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
         if problem.code == "EC103" or len(problems) == MOST_COUNTED:
             break
         readable_from = problem.span.end if problem.span else at + 1
-    return _in_context(tokens), problems
+    return _with_names(tokens), problems
 
 
 def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
@@ -121,7 +121,7 @@ def _with_previous(tokens: list[Token]) -> list[tuple[Token | None, Token]]:
     return list(zip([None, *tokens], tokens, strict=False))
 
 
-def _in_context(tokens: list[Token]) -> list[Token]:
+def _with_names(tokens: list[Token]) -> list[Token]:
     """The tokens, with words that are names where they stand as names."""
     kinds = ["", "", *(token.type for token in tokens), ""]
     return [
@@ -167,7 +167,7 @@ def _unreadable(text: str, at: int) -> Diagnostic:
         return Diagnostic("EC102", f"'{found[0]}' has no meaning here", Span(at, found.end()), hint)
     stop = _end_of_run(text, at)
     shown = text[at:stop] if char.isprintable() else f"U+{ord(char):04X}"
-    instead = _INSTEAD.get(shown) or _INSTEAD.get(char)
+    instead = _HINTS.get(shown) or _HINTS.get(char)
     return Diagnostic("EC102", f"'{shown}' has no meaning here", Span(at, stop), instead)
 
 

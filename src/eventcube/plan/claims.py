@@ -32,13 +32,13 @@ from eventcube.language.syntax import (
 from eventcube.options import UNITS_IN_MICROSECONDS
 from eventcube.plan.expressions import FLIPPED
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.ranges import is_ranged, types_apart
+from eventcube.plan.ranges import disjoint_types, is_ranged
 from eventcube.plan.terms import MICROSECONDS, NUMBER, SAME, TEXT, TRUTH, Term
-from eventcube.plan.values import EVERY, NONE, Values, all_of, any_of, both, compared, rest
+from eventcube.plan.values import ALL_VALUES, NO_VALUES, Values, complement, intersect, intersect_all, satisfying, union
 from eventcube.schema import Kind
 
 # Up to here floats hold whole numbers exactly, so that it does not matter as what a number is compared.
-_EXACT = 2**53
+_EXACT_FLOATS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +59,44 @@ def claim(qual: Qual, query: LogicalQuery) -> Claim | None:
         case Comparison(op, left, right):
             return _comparison(op, left, right, query)
         case In(value, options):
-            return _joined([claim(Comparison("=", value, o), query) for o in options], every=False)
+            return _combined([claim(Comparison("=", value, o), query) for o in options], every=False)
         case Between(value, low, high):
             ends = (Comparison(">=", value, low), Comparison("<=", value, high))
-            return _joined([claim(end, query) for end in ends], every=True)
+            return _combined([claim(end, query) for end in ends], every=True)
         case AllOf(quals):
-            return _joined([claim(q, query) for q in quals], every=True)
+            return _combined([claim(q, query) for q in quals], every=True)
         case AnyOf(quals):
-            return _joined([claim(q, query) for q in quals], every=False)
+            return _combined([claim(q, query) for q in quals], every=False)
         case NotQual(inner):
             found = claim(inner, query)
-            return None if found is None else Claim(found.term, rest(found.values), found.why)
+            return None if found is None else Claim(found.term, complement(found.values), found.why)
         case Truth(Attribute() as attribute):
-            return Claim(Term(attribute, TRUTH), compared("=", True))
+            return Claim(Term(attribute, TRUTH), satisfying("=", True))
         case Truth(Literal(False)):
-            return Claim(None, NONE)
+            return Claim(None, NO_VALUES)
         case IsNull(Attribute(_, name)) if name in (query.schema.time, query.schema.type):
-            return Claim(None, NONE)
+            return Claim(None, NO_VALUES)
         case _:
             return None
 
 
-def _joined(claims: list[Claim | None], *, every: bool) -> Claim | None:
+def _combined(claims: list[Claim | None], *, every: bool) -> Claim | None:
     known = [c for c in claims if c is not None]
     terms = {c.term for c in known} - {None}
     if len(known) < len(claims) or len(terms) > 1:
         return None
-    return Claim(next(iter(terms), None), (all_of if every else any_of)(c.values for c in known))
+    return Claim(next(iter(terms), None), (intersect_all if every else union)(c.values for c in known))
 
 
 def _comparison(op: str, left: Value, right: Value, query: LogicalQuery) -> Claim | None:
     if isinstance(left, Attribute) and left == right:
-        values = EVERY if op in ("=", "<=", ">=") else NONE
+        values = ALL_VALUES if op in ("=", "<=", ">=") else NO_VALUES
         return Claim(Term(left, SAME), values, "both sides are the same")
-    linear = _less(_linear(left, query), _linear(right, query))
+    linear = _difference(_linear(left, query), _linear(right, query))
     if linear is not None:
         return _linear_claim(op, linear, query)
-    if apart := types_apart(left, right, query):
-        return Claim(None, {"=": NONE, "!=": EVERY}[op], apart) if op in ("=", "!=") else None
+    if reason := disjoint_types(left, right, query):
+        return Claim(None, {"=": NO_VALUES, "!=": ALL_VALUES}[op], reason) if op in ("=", "!=") else None
     if isinstance(right, Attribute | Call):
         left, right, op = right, left, FLIPPED[op]
     unit, constant = _constant(right)
@@ -106,13 +106,13 @@ def _comparison(op: str, left: Value, right: Value, query: LogicalQuery) -> Clai
         known = query.kind(left) is not Kind.NULL
         if isinstance(constant, str) and not known and _may_be_time(constant):
             return None
-        return Claim(Term(left, unit), compared(op, constant))
+        return Claim(Term(left, unit), satisfying(op, constant))
     if isinstance(left, Call):
-        return Claim(Term(left, unit), compared(op, constant)) if is_ranged(left, unit) else None
+        return Claim(Term(left, unit), satisfying(op, constant)) if is_ranged(left, unit) else None
     other_unit, other = _constant(left)
     if other_unit != unit:
         return None
-    return Claim(None, EVERY if both(compared(op, constant), compared("=", other)) else NONE)
+    return Claim(None, ALL_VALUES if intersect(satisfying(op, constant), satisfying("=", other)) else NO_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,11 @@ def _linear(value: Value, query: LogicalQuery) -> _Linear | None:
         case Literal(int() as number) if not isinstance(number, bool):
             return _Linear({}, number, NUMBER)
         case Minus(inner):
-            return _less(_Linear({}, 0, None), _linear(inner, query))
+            return _difference(_Linear({}, 0, None), _linear(inner, query))
         case Arithmetic("+", left, right):
-            return _less(_linear(left, query), _less(_Linear({}, 0, None), _linear(right, query)))
+            return _difference(_linear(left, query), _difference(_Linear({}, 0, None), _linear(right, query)))
         case Arithmetic("-", left, right):
-            return _less(_linear(left, query), _linear(right, query))
+            return _difference(_linear(left, query), _linear(right, query))
         case Arithmetic("*", Literal(int() as times), Duration(micros)) | Arithmetic(
             "*", Duration(micros), Literal(int() as times)
         ):
@@ -146,12 +146,12 @@ def _linear(value: Value, query: LogicalQuery) -> _Linear | None:
             return None
 
 
-def _less(one: _Linear | None, other: _Linear | None) -> _Linear | None:
+def _difference(one: _Linear | None, other: _Linear | None) -> _Linear | None:
     if one is None or other is None or (one.unit and other.unit and one.unit != other.unit):
         return None
     times = {v: one.times.get(v, 0) - other.times.get(v, 0) for v in (*one.times, *other.times)}
     constant = one.constant - other.constant
-    if abs(constant) >= _EXACT << 8:
+    if abs(constant) >= _EXACT_FLOATS << 8:
         # So far away that 64 bits may not hold what is computed.
         return None
     return _Linear({v: n for v, n in times.items() if n}, constant, one.unit or other.unit)
@@ -166,15 +166,17 @@ def _linear_claim(op: str, linear: _Linear, query: LogicalQuery) -> Claim | None
 
     match sorted(linear.times.items(), key=lambda item: -item[1]):
         case []:
-            return Claim(None, EVERY if both(compared(op, 0), compared("=", linear.constant)) else NONE)
+            return Claim(
+                None, ALL_VALUES if intersect(satisfying(op, 0), satisfying("=", linear.constant)) else NO_VALUES
+            )
         case [(var, 1)]:
-            return Claim(Term(time(var), unit), compared(op, -linear.constant))
+            return Claim(Term(time(var), unit), satisfying(op, -linear.constant))
         case [(var, -1)]:
-            return Claim(Term(time(var), unit), compared(FLIPPED[op], linear.constant))
+            return Claim(Term(time(var), unit), satisfying(FLIPPED[op], linear.constant))
         case [(one, 1), (other, -1)] if one > other:
-            return Claim(Term(time(one), unit, other), compared(op, -linear.constant))
+            return Claim(Term(time(one), unit, other), satisfying(op, -linear.constant))
         case [(other, 1), (one, -1)]:
-            return Claim(Term(time(one), unit, other), compared(FLIPPED[op], linear.constant))
+            return Claim(Term(time(one), unit, other), satisfying(FLIPPED[op], linear.constant))
         case _:
             return None
 
@@ -183,7 +185,7 @@ def _constant(value: Value) -> tuple[str | None, object]:
     match value:
         case Literal(bool() as truth):
             return TRUTH, truth
-        case Literal(int() | float() as number) if abs(number) < _EXACT:
+        case Literal(int() | float() as number) if abs(number) < _EXACT_FLOATS:
             return NUMBER, number
         case Literal(str() as text):
             return TEXT, text
@@ -210,15 +212,15 @@ def order_bounds(query: LogicalQuery, unit: str, order: int) -> Values:
     if query.schema.order_by and unit == NUMBER:
         # Events are in order by the microsecond, and then by the order column: finer numbers may fall.
         least = 1 - math.ceil(1 / UNITS_IN_MICROSECONDS[query.schema.time_unit])
-    return {1: compared(">=", least), 0: EVERY, -1: compared("<=", -least)}[order]
+    return {1: satisfying(">=", least), 0: ALL_VALUES, -1: satisfying("<=", -least)}[order]
 
 
 def window_bounds(query: LogicalQuery, unit: str) -> Values:
     """The time from one event to another as the window bounds it."""
     if not isinstance(query.window, TimeWindow):
-        return EVERY
+        return ALL_VALUES
     widest = query.window.microseconds
     if unit == NUMBER:
         # Times are held to the microsecond, rounded down.
         widest = math.ceil((widest + 1) / UNITS_IN_MICROSECONDS[query.schema.time_unit]) - 1
-    return both(compared("<=", widest), compared(">=", -widest))
+    return intersect(satisfying("<=", widest), satisfying(">=", -widest))

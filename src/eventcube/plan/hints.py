@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from eventcube.errors import Diagnostic
 from eventcube.language import syntax
-from eventcube.language.literals import moment_hint
+from eventcube.language.literals import timestamp_hint
 from eventcube.language.printer import print_value
 from eventcube.language.tree import attributes
 from eventcube.nodes import walk
@@ -24,7 +24,7 @@ Side = tuple[syntax.Value, Expression]
 
 def no_time(literal: syntax.Literal, report: Report) -> syntax.Value:
     """Report text that stands against a time: text that is a time was read before."""
-    hint = moment_hint(str(literal.value)) or "write, say, '2024-01-31 12:00:00'"
+    hint = timestamp_hint(str(literal.value)) or "write, say, '2024-01-31 12:00:00'"
     report(Diagnostic("EC214", f"{literal.value!r} is not a time", literal.span, hint))
     return syntax.Literal(None, literal.span)
 

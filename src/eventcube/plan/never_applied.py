@@ -17,7 +17,7 @@ from eventcube.plan.suspicions import shown
 def never_applied(query: LogicalQuery, region: Region) -> Iterator[Diagnostic]:
     """The conditions of a region that are applied to no match, and what to write instead."""
     for predicate in region.never_applied:
-        hint = _one_for_each(predicate.qual, query) or _other_tie(predicate.qual, query, region)
+        hint = _one_for_each_alternative(predicate.qual, query) or _transitive_equality(predicate.qual, query, region)
         hint = hint or "AND(…) binds both of them, OR(…) only one"
         message = f"{shown(predicate.qual)} never applies: {no_match_has(predicate, query)}"
         yield Diagnostic("EC514", message, predicate.qual.span, hint)
@@ -33,7 +33,7 @@ def no_match_has(predicate: Predicate, query: LogicalQuery) -> str:
     return f"no match of its alternative has {names}"
 
 
-def _one_for_each(qual: Qual, query: LogicalQuery) -> str | None:
+def _one_for_each_alternative(qual: Qual, query: LogicalQuery) -> str | None:
     """The condition as one for each alternative, each of which is applied."""
     if isinstance(qual, AnyOf):
         parts = list(qual.quals)
@@ -54,7 +54,7 @@ def _with_argument(qual: Qual, index: int) -> Qual:
     return transform(qual, picked)
 
 
-def _other_tie(qual: Qual, query: LogicalQuery, region: Region) -> str | None:
+def _transitive_equality(qual: Qual, query: LogicalQuery, region: Region) -> str | None:
     """For `b.x = c.x` beside `a.x = b.x` that is `a.x = c.x`."""
     match qual:
         case Comparison("=", Attribute() as left, Attribute() as right):

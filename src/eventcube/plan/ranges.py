@@ -9,7 +9,7 @@ from eventcube.language.identifiers import write_name
 from eventcube.language.syntax import Attribute, Call, Comparison, Literal, Qual, Value
 from eventcube.plan.logical import LogicalQuery, Slot
 from eventcube.plan.terms import MICROSECONDS, NUMBER, TEXT, Term
-from eventcube.plan.values import Values, compared
+from eventcube.plan.values import Values, satisfying
 
 # The least and the greatest value of each part of a time; a year may be any.
 _PARTS = {"MONTH": (1, 12), "DAY": (1, 31), "WEEKDAY": (1, 7), "HOUR": (0, 23), "MINUTE": (0, 59)}
@@ -35,12 +35,12 @@ def value_range(term: Term, query: LogicalQuery) -> tuple[str, Values] | None:
     match term.value:
         case Call(function) if function in _PARTS:
             low, high = _PARTS[function]
-            return f"{function} gives {low} to {high}", _only(range(low, high + 1))
+            return f"{function} gives {low} to {high}", _exactly(range(low, high + 1))
         case Call(function):
-            return f"{function} is never negative", compared(">=", 0)
+            return f"{function} is never negative", satisfying(">=", 0)
         case Attribute(var) if is_type(term.value, query) and term.unit == TEXT:
             slot = query.slot(var)
-            return None if slot.types is None else (_typed(slot), _only(slot.types))
+            return None if slot.types is None else (_type_phrase(slot), _exactly(slot.types))
     return None
 
 
@@ -59,7 +59,7 @@ def is_type(value: Value, query: LogicalQuery) -> bool:
     return isinstance(value, Attribute) and value.name == query.schema.type
 
 
-def types_apart(left: Value, right: Value, query: LogicalQuery) -> str:
+def disjoint_types(left: Value, right: Value, query: LogicalQuery) -> str:
     """Why the types of two events are never the same; empty if they may be, or if these are no types."""
     if not (isinstance(left, Attribute) and isinstance(right, Attribute)):
         return ""
@@ -68,13 +68,13 @@ def types_apart(left: Value, right: Value, query: LogicalQuery) -> str:
     one, other = query.slot(left.var), query.slot(right.var)
     if one.types is None or other.types is None or one.types & other.types:
         return ""
-    return f"{_typed(one)}, and {_typed(other)}"
+    return f"{_type_phrase(one)}, and {_type_phrase(other)}"
 
 
-def _typed(slot: Slot) -> str:
+def _type_phrase(slot: Slot) -> str:
     below = " or one below it" if slot.types is not None and slot.types - {slot.type} else ""
     return f"{slot.name} is of type {slot.type}{below}"
 
 
-def _only(values: Iterable[Any]) -> Values:
+def _exactly(values: Iterable[Any]) -> Values:
     return tuple(((0, value, False), (0, value, True)) for value in sorted(values))

@@ -13,10 +13,10 @@ from eventcube.plan.logical import LogicalQuery, Predicate, Region, negations
 from eventcube.plan.suspicions import shown
 
 
-def loose_ends(query: LogicalQuery) -> Iterator[Diagnostic]:
+def missing_equalities(query: LogicalQuery) -> Iterator[Diagnostic]:
     """The pairs of attributes that only a negated event between them ties to each other."""
     for region, around in _negated(query.region, ()):
-        yield from _Ties(query, region, around).loose_ends()
+        yield from _EqualityTies(query, region, around).missing_equalities()
 
 
 def _negated(region: Region, around: tuple[Region, ...]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
@@ -26,26 +26,26 @@ def _negated(region: Region, around: tuple[Region, ...]) -> Iterator[tuple[Regio
         yield from _negated(negation.region, (*around, region))
 
 
-class _Ties:
+class _EqualityTies:
     """What equalities tie together in a negated region, and in those around it."""
 
     def __init__(self, query: LogicalQuery, region: Region, around: tuple[Region, ...]) -> None:
         self.query = query
-        self.own = [p for p in region.predicates if _equality(p) is not None]
+        self.inner = [p for p in region.predicates if _equality(p) is not None]
         self.outer = [p for other in around for p in other.predicates]
         self.visible = {other.index for other in around}
-        self.outside = _Classes(_equality(p) for p in self.outer)
-        self.everywhere = _Classes(_equality(p) for p in (*self.outer, *self.own))
+        self.outside = _EqualityClasses(_equality(p) for p in self.outer)
+        self.everywhere = _EqualityClasses(_equality(p) for p in (*self.outer, *self.inner))
 
-    def loose_ends(self) -> Iterator[Diagnostic]:
-        tying = [p for p in self.own if self._inside(p)]
+    def missing_equalities(self) -> Iterator[Diagnostic]:
+        tying = [p for p in self.inner if self._inside(p)]
         ends = [(a, p) for p in tying for a in attributes(p.qual) if self._is_outside(a)]
-        told: set[Hashable] = set()
+        reported: set[Hashable] = set()
         for (one, first), (other, second) in combinations(ends, 2):
             joined = self.everywhere.of(one)
-            if joined in told or joined != self.everywhere.of(other) or self._is_tied(one, other):
+            if joined in reported or joined != self.everywhere.of(other) or self._is_tied(one, other):
                 continue
-            told.add(joined)
+            reported.add(joined)
             between = dict.fromkeys(a.var for p in (first, second) for a in self._inside(p))
             pair = f"{print_value(one)} = {print_value(other)}"
             message = (
@@ -74,7 +74,7 @@ class _Ties:
         )
 
 
-class _Classes:
+class _EqualityClasses:
     """What is equal, by pairs that are."""
 
     def __init__(self, pairs: Iterable[tuple[Hashable, Hashable] | None]) -> None:

@@ -15,14 +15,14 @@ Values = tuple[tuple[Cut, Cut], ...]
 
 _LOWEST: Cut = (-1, 0, False)
 _HIGHEST: Cut = (1, 0, False)
-EVERY: Values = ((_LOWEST, _HIGHEST),)
-NONE: Values = ()
+ALL_VALUES: Values = ((_LOWEST, _HIGHEST),)
+NO_VALUES: Values = ()
 
 
-def compared(op: str, value: Any) -> Values:
+def satisfying(op: str, value: Any) -> Values:
     """The values that compare so with a value.
 
-    >>> both(compared(">", 5), compared("<", 3))
+    >>> intersect(satisfying(">", 5), satisfying("<", 3))
     ()
     """
     before, after = (0, value, False), (0, value, True)
@@ -41,7 +41,7 @@ def compared(op: str, value: Any) -> Values:
             return ((before, _HIGHEST),)
 
 
-def both(one: Values, other: Values) -> Values:
+def intersect(one: Values, other: Values) -> Values:
     """The values in both sets."""
     found, i, j = [], 0, 0
     while i < len(one) and j < len(other):
@@ -53,14 +53,14 @@ def both(one: Values, other: Values) -> Values:
     return tuple(found)
 
 
-def rest(values: Values) -> Values:
+def complement(values: Values) -> Values:
     """The values that are not in the set."""
     starts = [_LOWEST, *(end for _, end in values)]
     ends = [*(start for start, _ in values), _HIGHEST]
     return tuple((a, b) for a, b in zip(starts, ends, strict=True) if a < b)
 
 
-def any_of(sets: Iterable[Values]) -> Values:
+def union(sets: Iterable[Values]) -> Values:
     """The values in at least one of the sets."""
     found: list[tuple[Cut, Cut]] = []
     for start, end in sorted(stretch for values in sets for stretch in values):
@@ -71,6 +71,6 @@ def any_of(sets: Iterable[Values]) -> Values:
     return tuple(found)
 
 
-def all_of(sets: Iterable[Values]) -> Values:
+def intersect_all(sets: Iterable[Values]) -> Values:
     """The values in all of the sets."""
-    return rest(any_of(map(rest, sets)))
+    return complement(union(map(complement, sets)))
