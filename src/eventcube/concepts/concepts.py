@@ -12,7 +12,7 @@ import yaml
 from eventcube import markup
 from eventcube.errors import InputError
 
-# So many types are shown of a hierarchy.
+# The most types shown of a hierarchy.
 _SHOWN = 500
 
 

@@ -28,7 +28,7 @@ Argument = Expression | Distinct | Token
 
 
 class CallBuilder(ExpressionBuilder):
-    """Builds what has parentheses after its name, and LIKE."""
+    """Builds function calls, aggregates and LIKE."""
 
     def distinct(self, meta: Meta, children: list[Expression | Token]) -> Distinct:
         inner = children[1]

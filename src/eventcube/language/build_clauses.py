@@ -1,4 +1,4 @@
-"""From parse trees of whole clauses to what they say."""
+"""From parse trees of whole clauses to `Clauses`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PartTree = s.Part | Expression
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """What the clauses of a query say; None for a clause that is not there."""
+    """The clauses of a query; None for a clause that is missing."""
 
     pattern: s.Pattern | None = None
     from_: str | None = None
@@ -35,10 +35,10 @@ class Clauses:
 
 
 class ClauseBuilder(CallBuilder):
-    """Builds one clause, as a `Clauses` with nothing else in it."""
+    """Builds one clause, as a `Clauses` with no other clause."""
 
     def clause(self, tree: Tree[Token]) -> Clauses | None:
-        """What the clause says; None if so much is wrong with it that building stopped."""
+        """The clause; None if building stopped after too many mistakes."""
         try:
             clauses = self.build(tree)
         except TooManyMistakesError:
@@ -128,7 +128,7 @@ class ClauseBuilder(CallBuilder):
                 return Clauses(pattern=part)
             case other:
                 hint = "conditions go after WHERE: PATTERN SEQ(A a, B b) WHERE a.x = b.x"
-                # What looks like an unknown operator was told as one.
+                # An unknown operator has been reported already.
                 if not any(p.span and p.span.start == other.span.start for p in self.problems):
                     self.report("EC113", "expected a pattern, found an expression", other.span, hint)
                 return Clauses(pattern=s.Component("?", None, other.span))
@@ -208,7 +208,7 @@ class ClauseBuilder(CallBuilder):
                 self.report("EC110", "the window is in quotes", span, f"write it without: WITHIN {text}")
                 length = 1
             case Joined() | s.AnyOf():
-                # What is wrong with its parts as conditions does not matter: here should be none.
+                # Drop mistakes in the conditions: no condition belongs here.
                 self.problems.clear()
                 hint = "write one window, such as 1 hour 30 min or 500 events; conditions go after WHERE"
                 self.report("EC110", "WITHIN takes no AND or OR", span, hint)
@@ -251,6 +251,6 @@ class ClauseBuilder(CallBuilder):
 
 
 def _type(written: Name | Token) -> str | None:
-    """The type that a component names; None for `*` and ANY, which every event is."""
+    """The type of a component; None for `*` and ANY, which match every event."""
     plain = isinstance(written, Token) or (written.text.upper() == ANY and not written.quoted)
     return None if plain or isinstance(written, Token) else written.text

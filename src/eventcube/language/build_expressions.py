@@ -1,4 +1,4 @@
-"""From parse trees of expressions to values and quals, noting what has the right form but no meaning."""
+"""From parse trees of expressions to values and quals, with mistakes that the grammar does not catch."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d]+)\s*")
 
 
 def place(meta: Meta) -> Span:
-    """Where a parse tree stands."""
+    """The span of a parse tree."""
     return Span(meta.start_pos, meta.end_pos)
 
 
 def token_place(token: Token) -> Span:
-    """Where a token stands."""
+    """The span of a token."""
     return Span(token.start_pos or 0, token.end_pos or 0)
 
 
 class TooManyMistakesError(Exception):
-    """Building stopped, as enough is wrong already."""
+    """Building stopped after MOST_COUNTED mistakes."""
 
 
 class ExpressionBuilder:
-    """Builds values and quals, with the method named like each rule; mistakes gather in `problems`."""
+    """Builds values and quals, with a method for each grammar rule; `problems` collects mistakes."""
 
     def __init__(self, clause_word: str = "") -> None:
         self.problems: list[Diagnostic] = []
@@ -63,7 +63,7 @@ class ExpressionBuilder:
         self.clause_word = clause_word
 
     def build(self, tree: Tree[Token]) -> object:
-        """What the tree says, made bottom-up without recursion."""
+        """The node of a parse tree, built bottom-up without recursion."""
         waiting, parents_first = [tree], []
         while waiting:
             node = waiting.pop()
@@ -76,12 +76,12 @@ class ExpressionBuilder:
         return made[id(tree)]
 
     def report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        """Note a mistake; building goes on with something harmless in its place."""
+        """Add a mistake; building continues with a harmless node in its place."""
         self.problems.append(Diagnostic(code, message, span, hint))
         if len(self.problems) >= MOST_COUNTED:
             raise TooManyMistakesError
 
-    # What an expression means once its place is known.
+    # Expressions as values or conditions, by their place.
 
     def as_value(self, node: Expression) -> s.Value:
         """The expression as a value."""
@@ -102,7 +102,7 @@ class ExpressionBuilder:
                 return s.Literal(0, condition.span)
 
     def as_compared(self, node: Expression) -> s.Value:
-        """The expression as a value that another one is compared with: a name alone may be text without its quotes."""
+        """The expression as the right side of a comparison, where a bare name may be text without its quotes."""
         match without_parentheses(node):
             case Name(text, span) if self.clause_word != "HAVING":
                 hint = f"write text in quotes: {write_text(text)}; write an attribute with its variable: a.{text}"
@@ -217,7 +217,7 @@ class ExpressionBuilder:
             case s.Literal(bool()) | s.Literal(None):
                 pass
             case s.Literal(int(number), span) if number == MIN_INT64_MAGNITUDE:
-                # Too large by itself, it is the smallest number with its sign.
+                # Too large alone, but with its sign it is the smallest int64.
                 self.problems = [p for p in self.problems if p.span != span]
                 return s.Literal(-MIN_INT64_MAGNITUDE, place(meta))
             case s.Literal(int(number)) if number == -MIN_INT64_MAGNITUDE:

@@ -1,6 +1,6 @@
-"""What SQL, MATCH_RECOGNIZE and other languages of patterns write, and what there is here instead.
+"""Constructs of SQL, MATCH_RECOGNIZE and other pattern languages, and what to write here instead.
 
-Only clauses that cannot be read are looked at, so that nothing here takes a word away from those who use it as a name.
+Only clauses that cannot be parsed are checked, so that all these words can still be names.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from eventcube.language.tokens import repetition
 
 _BEGIN = ("PATTERN", "LPAR", "COMMA", "BANG")
 _END = ("", "COMMA", "RPAR")
-# Signs that stand in names elsewhere.
+# Characters that names contain in other languages.
 _IN_NAMES = ("MINUS", "SLASH", "DOT")
 _NUMBERS = {"A": 1, "AN": 1, "ONE": 1, "TWO": 2, "THREE": 3, "FIVE": 5, "TEN": 10}
 _NEXT = "write SEQ(A a, B b); for the next B only, SEQ(A a, !(B x, x.k = a.k), B b, b.k = a.k)"
-# The words that SQL and others begin a clause with: what there is instead.
+# The first words of clauses in SQL and others, and what to write instead.
 WORDS = {
     "SELECT": "a query begins with PATTERN; RETURN lists the columns: PATTERN SEQ(A a, B b) RETURN a.x, b.x",
     "DEFINE": "write conditions after WHERE or in the list of an operator: SEQ(A a, B b, b.x > a.x)",
@@ -38,24 +38,24 @@ WORDS = {
 
 
 def foreign(tokens: Sequence[Token]) -> Diagnostic | None:
-    """The first thing in a clause that is written as in another language; the clause cannot be read."""
+    """The first construct of another language in a clause that cannot be parsed."""
     return next(_findings(_Clause(tokens)), None)
 
 
 def foreign_query(tokens: Sequence[Token]) -> Diagnostic | None:
-    """The complaint about a text that is a query of another language as a whole; it cannot be read."""
+    """The mistake of a whole query in another language; the text cannot be parsed."""
     word = next((t for t in tokens if t.type == "NAME" and t.upper() == "MATCH_RECOGNIZE"), None)
     return no_such(word) if word is not None else None
 
 
 def no_such(token: Token) -> Diagnostic:
-    """The complaint about one of WORDS."""
+    """The mistake of using one of WORDS."""
     word = token.upper()
     return Diagnostic("EC127", f"there is no {word}", _span(token), WORDS[word])
 
 
 def clause_inside(token: Token) -> Diagnostic:
-    """The complaint about a clause that begins before the parentheses around it are closed."""
+    """The mistake of a clause inside parentheses."""
     word = token.type
     hint = f"close the parentheses first: PATTERN SEQ(A a, B b) {word} …"
     if word == "WHERE":
@@ -64,12 +64,12 @@ def clause_inside(token: Token) -> Diagnostic:
 
 
 class _Clause:
-    """The tokens of a clause, asked for by their place; beyond its ends there is nothing."""
+    """The tokens of a clause by position; empty beyond its ends."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
         self.word = tokens[0].type
-        # For each token, the word before the parenthesis that it stands in: the operator of a list of parts.
+        # For each token, the word before the innermost open parenthesis: the operator of a list of parts.
         self.lists: list[str] = []
         opened = [self.word]
         for previous, token in zip((None, *tokens), tokens, strict=False):
@@ -86,7 +86,7 @@ class _Clause:
         return self.tokens[i].upper() if self.type(i) == "NAME" else ""
 
     def types(self, i: int, *allowed: Sequence[str]) -> bool:
-        """Whether tokens of such types stand from the i-th on."""
+        """Whether the tokens from the i-th on have these types."""
         return all(self.type(i + k) in kinds for k, kinds in enumerate(allowed))
 
     def span(self, first: int, last: int) -> Span:
@@ -152,7 +152,7 @@ def _in_pattern(clause: _Clause, i: int) -> Iterator[Diagnostic]:
 
 
 def _in_value(clause: _Clause, i: int) -> Iterator[Diagnostic]:
-    """What SQL writes wherever values may stand."""
+    """Values in the syntax of SQL."""
     word = clause.upper(i) if clause.type(i - 1) != "DOT" else ""
     if word == "INTERVAL" and clause.types(i + 1, ("STRING",), ("NAME",)) and is_unit(clause.tokens[i + 2]):
         number, unit = clause.tokens[i + 1][1:-1].strip(), clause.tokens[i + 2].lower()
@@ -169,7 +169,7 @@ def _in_value(clause: _Clause, i: int) -> Iterator[Diagnostic]:
 
 
 def _odd_name(clause: _Clause, i: int) -> Iterator[Diagnostic]:
-    """A type with signs or digits in it that a name has only in backticks: `Sent-Mail a`, `3DSecure a`, `1 a`."""
+    """A type that needs backticks for its characters: `Sent-Mail a`, `3DSecure a`, `1 a`."""
     end = i
     while clause.type(end + 1) and clause.tokens[end].end_pos == clause.tokens[end + 1].start_pos:
         if not (clause.tokens[end + 1].replace("_", "").isalnum() or clause.type(end + 1) in _IN_NAMES):
@@ -190,7 +190,7 @@ def _odd_name(clause: _Clause, i: int) -> Iterator[Diagnostic]:
 
 
 def _begins_part(clause: _Clause, i: int) -> bool:
-    """Whether a pattern, in parentheses or not, stands from the i-th token on."""
+    """Whether a pattern, in parentheses or not, begins at the i-th token."""
     if clause.type(i) in OPERATORS:
         return True
     i += clause.type(i) == "LPAR"
@@ -213,7 +213,7 @@ def _in_condition(clause: _Clause, i: int) -> Iterator[Diagnostic]:
 
 
 def _adjacent(clause: _Clause, i: int, first: str, second: str) -> bool:
-    """Whether two signs stand side by side without a space."""
+    """Whether these two signs follow each other without a space."""
     if clause.type(i + 1) != "COMPARE" or clause.type(i) not in ("COMPARE", "MINUS"):
         return False
     one, two = clause.tokens[i : i + 2]
@@ -221,7 +221,7 @@ def _adjacent(clause: _Clause, i: int, first: str, second: str) -> bool:
 
 
 def _without_operator(clause: _Clause) -> Iterator[Diagnostic]:
-    """Several parts with nothing around them that says how they belong together."""
+    """Several parts without an operator around them."""
     steps = accumulate({"LPAR": 1, "RPAR": -1}.get(t.type, 0) for t in clause.tokens)
     top = 1 if clause.type(1) == "LPAR" else 0
     commas = [i for i, depth in enumerate(steps) if depth == top and clause.type(i) == "COMMA"]

@@ -1,4 +1,4 @@
-"""The functions of the language: what they are called, and how many values they take."""
+"""The functions of the language: their names and arity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eventcube.errors import did_you_mean
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 # The parts of a time, as a clock in the zone of its column shows them.
 TIME_PARTS = ("YEAR", "MONTH", "DAY", "WEEKDAY", "HOUR", "MINUTE")
-# The least and the greatest number of values that each takes; None: as many as there are.
+# The least and the greatest number of values of each function; None: no limit.
 FUNCTIONS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys((*TIME_PARTS, "DATE", "ABS", "LOWER", "UPPER", "LENGTH"), (1, 1)),
     "ROUND": (1, 2),
@@ -20,7 +20,7 @@ _PARTS_OF_DAYS = "use DATE(a.ts) for the day, HOUR(a.ts), MONTH(a.ts) and others
 _NO_CLOCK = "a query has no current time: write a timestamp, as '2024-01-31 12:00:00'"
 _NO_CASES = "COALESCE(x, y) is the first value that is not null; compute other cases beforehand"
 _LIKE = "use LIKE: a.s LIKE 'abc%'"
-# Functions that SQL and others have, and what there is here.
+# Functions of SQL and others, and the hint what to write here.
 _ELSEWHERE = {
     **dict.fromkeys(("DATE_TRUNC", "TRUNC", "EXTRACT", "DATE_PART"), _PARTS_OF_DAYS),
     **dict.fromkeys(("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DAYNAME"), "WEEKDAY(a.ts) is 1 on Monday and 7 on Sunday"),
@@ -35,12 +35,12 @@ _ELSEWHERE = {
     **dict.fromkeys(("LEN", "CHAR_LENGTH"), "LENGTH(a.s) counts characters"),
     **dict.fromkeys(("MEAN", "AVERAGE"), "AVG(a.x) is the mean"),
 }
-# A name that is less like one of ours is that of another function.
+# Suggest a known function only for a name at least this similar.
 _SIMILARITY = 0.75
 
 
 def replacement_hint(name: str, known: Iterable[str]) -> str | None:
-    """A hint what to use in place of a function that is not known: what it is called here, or the known ones.
+    """The hint for an unknown function: its name here, or the known functions.
 
     >>> replacement_hint("sumx", AGGREGATES), replacement_hint("MEDIAN", AGGREGATES)
     ("did you mean 'SUM'? known: AVG, COUNT, MAX, MIN, SUM", 'known: AVG, COUNT, MAX, MIN, SUM')

@@ -31,7 +31,7 @@ _FILE_NAME = re.compile(r"[^\s()'\"`]+\.[A-Za-z]\w{0,5}")
 
 
 def parse(text: str, source: str = "query") -> Query:
-    """The query that the text says; QuerySyntaxError with all that is wrong, if it says none.
+    """The query of a text; raises QuerySyntaxError with all mistakes.
 
     >>> parse("PATTERN SEQ(A a, B b) WITHIN 10 minutes").within
     TimeWindow(microseconds=600000000)
@@ -44,7 +44,7 @@ def parse(text: str, source: str = "query") -> Query:
 
 
 class _Reading:
-    """One text being read; what is wrong with it gathers in `problems`."""
+    """The parsing of one text; `problems` collects its mistakes."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,7 +63,7 @@ class _Reading:
             self.report("EC100", "the query is empty", Span(0, 0), hint)
         elif not unreadable:
             self._read_clauses(self._without_misspelt_units(tokens))
-            # After very many mistakes the rest has not been read.
+            # After very many mistakes the rest has not been parsed.
             if len(self.problems) <= MOST_SHOWN:
                 self._check_together()
         if self.problems and (other := foreign_query(tokens)):
@@ -127,7 +127,7 @@ class _Reading:
         self.report("EC106", "the query does not begin with PATTERN", span_of(first), hint)
 
     def _read_clause(self, clause: ClauseTokens) -> ClauseTokens | None:
-        """Read one clause; what is left of it, if another clause with its word misspelt seems to be in it."""
+        """Parse one clause; return the rest of its tokens if a misspelt clause seems to begin in it."""
         word = clause.tokens[0]
         if word.type in self.clause_spans:
             hint = "join conditions with AND" if word.type == "WHERE" else "leave out one of them"
@@ -199,7 +199,7 @@ def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:
         tree: Tree[Token] = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
         return tree
     except UnexpectedToken:
-        # To find that a token does not fit, the parser may have closed what was open: ask one that has not seen it.
+        # The parser may have reduced open rules before it rejected the token: ask one that has not seen the token.
         before = grammar().parse_interactive()
         for token in tokens[:fed]:
             before.feed_token(token)

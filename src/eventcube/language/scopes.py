@@ -1,6 +1,6 @@
-"""Which variables a condition may use, and which part of the pattern it belongs to; no columns are needed for that.
+"""Scopes of variables: which ones a condition may use, and which negated part it belongs to; needs no columns.
 
-A condition beside a negated part that uses its variables belongs to it: `SEQ(A a, !B b, C c, b.x = a.x)` says
+A condition beside a negated part that uses its variables belongs to it: `SEQ(A a, !B b, C c, b.x = a.x)` means
 `SEQ(A a, !(B b, b.x = a.x), C c)`.
 """
 
@@ -37,7 +37,7 @@ Path = tuple[str, ...]
 
 
 def resolve(query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with every condition in the part that it belongs to, and what is wrong with its variables."""
+    """The query with every condition in the part that it belongs to, and the mistakes in its variables."""
     scopes = _Scopes(query.pattern)
     pattern, where = scopes.place_conditions(query.pattern, query.where, ())
     placed = replace(query, pattern=pattern, where=where)
@@ -46,7 +46,7 @@ def resolve(query: Query) -> tuple[Query, list[Diagnostic]]:
 
 
 class _Scopes:
-    """The variables of one pattern; mistakes gather in `problems`."""
+    """The variables of one pattern; `problems` collects mistakes."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.problems: list[Diagnostic] = []
@@ -75,12 +75,12 @@ class _Scopes:
             else:
                 self._declare(part, path, home)
 
-    # Conditions go where they belong.
+    # Moving conditions into their negated parts.
 
     def place_conditions(
         self, pattern: Pattern, given: tuple[Qual, ...], path: Path
     ) -> tuple[Pattern, tuple[Qual, ...]]:
-        """The pattern with every condition in the negated part it belongs to, and what stays of those given with it."""
+        """The pattern with every condition in the negated part that it belongs to, and those of `given` that stay."""
         if isinstance(pattern, Component):
             return pattern, given
         if isinstance(pattern, Or):
@@ -99,7 +99,7 @@ class _Scopes:
         return replace(part, pattern=pattern, quals=quals)
 
     def _remaining(self, quals: tuple[Qual, ...], path: Path, moved: dict[str, list[Qual]]) -> Iterator[Qual]:
-        """The conditions that belong here; the others are put with the negated part that they belong to."""
+        """The conditions that stay here; adds the others to the negated part in `moved` that they belong to."""
         for qual in quals:
             owners = [(each, self._owner(each, path, moved)) for each in conjuncts([qual])]
             if all(owner is None for _, owner in owners):
@@ -112,7 +112,7 @@ class _Scopes:
                     moved[owner].append(each)
 
     def _owner(self, qual: Qual, path: Path, negated: Collection[str]) -> str | None:
-        """The negated part of those given that holds all variables of the condition that are not visible here."""
+        """The part of `negated` that holds all variables of the condition that are not visible here, if one does."""
         hidden = [p for p in self._paths(qual) if p != path[: len(p)]]
         homes = {p[len(path)] if p[: len(path)] == path else None for p in hidden}
         home = homes.pop() if len(homes) == 1 else None
@@ -124,7 +124,7 @@ class _Scopes:
     # Mistakes.
 
     def check(self, query: Query) -> None:
-        """Note every variable that is used where it cannot be seen; conditions must be where they belong."""
+        """Report every variable used out of its scope; all conditions must have been moved."""
         self._check_pattern(query.pattern, ())
         self._check_quals(query.where, ())
         for item in (*query.returns, *query.group_by):
@@ -174,7 +174,7 @@ class _Scopes:
                 self._report_hidden(name, each.span, hint)
 
     def _report_unknown(self, name: str, span: Span, path: Path, *, alone: bool = False) -> None:
-        """Complain of a name that no component has; `alone` without an attribute after it, so that it may be one."""
+        """Report an unknown variable; `alone`: no attribute follows it, so it may be an attribute."""
         hint = None
         if name in self.variables_by_type:
             hint = f"the variable of {name} is {self.variables_by_type[name]!r}"

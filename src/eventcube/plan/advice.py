@@ -1,6 +1,6 @@
-"""Conditions of a query that can hardly be meant: compared with NULL, never met, or always met.
+"""Warnings about conditions that compare with NULL, never hold, or always hold.
 
-What is said here is certain: it follows from the conditions, the order of the pattern and the window alone. "Always"
+They are certain: they follow from the conditions, the order of the pattern and the window alone. "Always"
 means for all values that are not null.
 """
 
@@ -41,13 +41,13 @@ from eventcube.plan.values import ALL_VALUES, Values, complement, intersect
 
 
 def warn_of_conditions(query: LogicalQuery) -> None:
-    """Warn of the conditions of a query that can hardly be meant."""
+    """Warn of the conditions of a query that are probably mistakes."""
     for problem in advise(query):
         warn(problem, query.query.text, query.query.source)
 
 
 def advise(query: LogicalQuery) -> list[Diagnostic]:
-    """The conditions of a query that can hardly be meant, with the reason and what to write instead."""
+    """The conditions of a query that are probably mistakes, with the reason and what to write instead."""
     adviser = _Adviser(query)
     found = [p for region in regions(query.region) for p in (*adviser.region(region), *never_applied(query, region))]
     return [*once_each(query.warnings), *small_windows(query.query), *found, *missing_equalities(query)]
@@ -59,7 +59,7 @@ def once_each(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [problem for problem in problems if first[problem.code] is problem]
 
 
-# Of more conditions than these in one region it is not looked for which exclude each other.
+# Search at most this many conditions of a region for ones that exclude each other.
 _MOST_CLAIMS = 1000
 
 
@@ -70,7 +70,7 @@ class _Adviser:
         self._add_order(query.region.node, frozenset(), frozenset())
 
     def _add_order(self, node: Node, earlier: frozenset[int], later: frozenset[int]) -> None:
-        """Note which slots precede which wherever both are bound, those of negated parts included."""
+        """Add the pairs of slots in time order, wherever both are bound, also in negated parts."""
         if isinstance(node, Leaf):
             self.before |= {(s, node.slot) for s in earlier} | {(node.slot, s) for s in later}
             return
@@ -82,7 +82,7 @@ class _Adviser:
             self._add_order(part.region.node if isinstance(part, Negation) else part, before, after)
 
     def region(self, region: Region) -> Iterator[Diagnostic]:
-        """What is to be said about the conditions of a region."""
+        """The warnings about the conditions of a region."""
         reported: set[Predicate] = set()
         for predicate in region.predicates:
             found = list(suspicious_values(predicate.qual)) or list(self._verdicts(predicate, region))
@@ -115,7 +115,7 @@ class _Adviser:
         return reduce(intersect, self._bounds_by_reason(term).values(), ALL_VALUES)
 
     def _bounds_by_reason(self, term: Term | None) -> dict[str, Values]:
-        """What bounds the values of a term, by the reason."""
+        """The bounds on the values of a term, by the reason."""
         if term is None:
             return {}
         if term.since is None:
@@ -137,10 +137,10 @@ class _Adviser:
     def _exclusive(self, predicates: list[Predicate], region: Region) -> Iterator[Diagnostic]:
         """Conditions on the same value that cannot hold together."""
         claims = [(p, claim(p.qual, self.query)) for p in predicates]
-        # Conditions of an alternative come after those that hold in every one.
+        # Conditions of one alternative come after those of all alternatives.
         about = sorted(((p, c) for p, c in claims if c is not None), key=lambda pair: pair[0].guard is not None)
         reported: set[Term] = set()
-        # What the conditions before leave, by the term and the alternative that they belong to.
+        # The values that earlier conditions allow, by term and alternative.
         allowed: dict[tuple[Term, int | None], Values] = {}
         for i, (predicate, stated) in enumerate(about[:_MOST_CLAIMS]):
             if stated.term is None or stated.term in reported:
@@ -161,7 +161,7 @@ class _Adviser:
             yield Diagnostic("EC513", message, predicate.qual.span, "join them with OR, or use them for two events")
 
     def _outcome(self, predicate: Predicate, region: Region) -> str:
-        """What a condition that never holds comes to."""
+        """The effect of a condition that never holds."""
         slots = [self.query.slots[s] for s in sorted(predicate.slots)]
         optional = [s.name for s in slots if s.alternatives]
         if region.index != self.query.region.index:
@@ -172,7 +172,7 @@ class _Adviser:
         return "that alternative of OR has no match" if predicate.guard is not None else "nothing matches"
 
     def _repeats_pattern(self, qual: Qual, stated: Claim) -> bool:
-        """Whether a condition that always holds only says again in which order events come, or of what type they are.
+        """Whether a condition that always holds only repeats the order or the type of events.
 
         It does no harm, and people write it on purpose.
         """
@@ -204,15 +204,15 @@ class _Adviser:
         return not (isinstance(term.value, Attribute) and term.value.name in (schema.time, schema.type))
 
     def _reason(self, stated: Claim) -> str:
-        """Why the condition is decided: by one of the limits if that is enough, else by all of them."""
+        """Why the condition always or never holds: one of the bounds if that is enough, else all of them."""
         if stated.why or _always_or_never(stated.values, ALL_VALUES) is not None:
             return stated.why
-        limits = self._bounds_by_reason(stated.term)
-        alone = [why for why, bounds in limits.items() if _always_or_never(stated.values, bounds) is not None]
-        return alone[0] if alone else ", and ".join(limits)
+        by_reason = self._bounds_by_reason(stated.term)
+        alone = [why for why, bounds in by_reason.items() if _always_or_never(stated.values, bounds) is not None]
+        return alone[0] if alone else ", and ".join(by_reason)
 
     def _suggestion(self, qual: Qual, stated: Claim, *, holds: bool) -> str | None:
-        """What was probably meant: another variable, another order, or the difference the other way round."""
+        """The hint: another variable, another order, or the difference the other way round."""
         if stated.term is None:
             return None
         if stated.term.unit == SAME:
@@ -232,7 +232,7 @@ class _Adviser:
 
 
 def _always_or_never(values: Values, bounds: Values) -> bool | None:
-    """Whether all values within the bounds are in the set, or none (False)."""
+    """True if all values within the bounds are in the set, False if none is, None otherwise."""
     if not intersect(bounds, values):
         return False
     return None if intersect(bounds, complement(values)) else True

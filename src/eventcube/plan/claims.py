@@ -1,6 +1,6 @@
-"""What a condition says about one value: an attribute, the time from one event to another, or a part of a time.
+"""The set of values that a condition allows for one term: an attribute, a time difference, or a part of a time.
 
-Conditions that say something else, or compute in ways not understood here, say nothing.
+Other conditions, and computations not handled here, give no claim.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from eventcube.plan.terms import MICROSECONDS, NUMBER, SAME, TEXT, TRUTH, Term
 from eventcube.plan.values import ALL_VALUES, NO_VALUES, Values, complement, intersect, intersect_all, satisfying, union
 from eventcube.schema import Kind
 
-# Up to here floats hold whole numbers exactly, so that it does not matter as what a number is compared.
+# Floats hold whole numbers below this exactly, so that comparing as float or as int gives the same.
 _EXACT_FLOATS = 2**53
 
 
@@ -45,7 +45,7 @@ _EXACT_FLOATS = 2**53
 class Claim:
     """The condition holds if the term is one of the values, and fails if it is another that is not null.
 
-    Without a term it always holds or always fails; `why` says why, if that is not plain.
+    Without a term it always holds or always fails; `why` is the reason, if it is not obvious.
     """
 
     term: Term | None
@@ -54,7 +54,7 @@ class Claim:
 
 
 def claim(qual: Qual, query: LogicalQuery) -> Claim | None:
-    """What a condition says, if it is about one value only and compares it with constants."""
+    """The claim of a condition that compares a single term with constants; None for other conditions."""
     match qual:
         case Comparison(op, left, right):
             return _comparison(op, left, right, query)
@@ -117,7 +117,7 @@ def _comparison(op: str, left: Value, right: Value, query: LogicalQuery) -> Clai
 
 @dataclass(frozen=True, slots=True)
 class _Linear:
-    """A sum of times of events, each added or taken away, and a constant."""
+    """A sum of event times, with factors, and a constant."""
 
     times: dict[str, int]
     constant: int
@@ -152,13 +152,13 @@ def _difference(one: _Linear | None, other: _Linear | None) -> _Linear | None:
     times = {v: one.times.get(v, 0) - other.times.get(v, 0) for v in (*one.times, *other.times)}
     constant = one.constant - other.constant
     if abs(constant) >= _EXACT_FLOATS << 8:
-        # So far away that 64 bits may not hold what is computed.
+        # The result may not fit 64 bits.
         return None
     return _Linear({v: n for v, n in times.items() if n}, constant, one.unit or other.unit)
 
 
 def _linear_claim(op: str, linear: _Linear, query: LogicalQuery) -> Claim | None:
-    """What `linear op 0` says."""
+    """The claim of `linear op 0`."""
     unit = linear.unit or (NUMBER if query.schema.kind(query.schema.time) is Kind.INTEGER else MICROSECONDS)
 
     def time(var: str) -> Attribute:
@@ -207,20 +207,20 @@ def _may_be_time(text: str) -> bool:
 
 
 def order_bounds(query: LogicalQuery, unit: str, order: int) -> Values:
-    """The time from one event of a match to another that follows it (order 1), precedes it (-1), or may do both (0)."""
+    """Bounds on the time from one event to another that follows it (order 1), precedes it (-1) or either (0)."""
     least = 0 if query.schema.order_by else 1
     if query.schema.order_by and unit == NUMBER:
-        # Events are in order by the microsecond, and then by the order column: finer numbers may fall.
+        # Events are sorted by microsecond, then by the order column: numbers finer than that may decrease.
         least = 1 - math.ceil(1 / UNITS_IN_MICROSECONDS[query.schema.time_unit])
     return {1: satisfying(">=", least), 0: ALL_VALUES, -1: satisfying("<=", -least)}[order]
 
 
 def window_bounds(query: LogicalQuery, unit: str) -> Values:
-    """The time from one event to another as the window bounds it."""
+    """Bounds on the time from one event to another that follow from the window."""
     if not isinstance(query.window, TimeWindow):
         return ALL_VALUES
     widest = query.window.microseconds
     if unit == NUMBER:
-        # Times are held to the microsecond, rounded down.
+        # Times are rounded down to microseconds.
         widest = math.ceil((widest + 1) / UNITS_IN_MICROSECONDS[query.schema.time_unit]) - 1
     return intersect(satisfying("<=", widest), satisfying(">=", -widest))

@@ -1,4 +1,4 @@
-"""What helps where two values cannot be compared or computed with."""
+"""Hints for two values that cannot be compared or computed with."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from eventcube.schema import Kind, TypedColumns
 _COUNTED = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _COMPUTED = "+ and - work on numbers, times and durations; * and / on numbers; % on numbers"
 
-# A value as it is written, and bound.
+# A value as written, and as bound.
 Side = tuple[syntax.Value, Expression]
 
 
 def no_time(literal: syntax.Literal, report: Report) -> syntax.Value:
-    """Report text that stands against a time: text that is a time was read before."""
+    """Report text compared with a time that is not a time."""
     hint = timestamp_hint(str(literal.value)) or "write, say, '2024-01-31 12:00:00'"
     report(Diagnostic("EC214", f"{literal.value!r} is not a time", literal.span, hint))
     return syntax.Literal(None, literal.span)
 
 
 def compare_hint(one: Side, other: Side, columns: TypedColumns) -> str | None:
-    """What would be right in place of comparing two values of different kinds."""
+    """What to write instead of a comparison of two values of different kinds."""
     for (written, value), (others, beside) in ((one, other), (other, one)):
         if hint := _beside(written, value, others, beside, columns):
             return hint
@@ -40,7 +40,7 @@ def compare_hint(one: Side, other: Side, columns: TypedColumns) -> str | None:
 def _beside(
     written: syntax.Value, value: Expression, others: syntax.Value, beside: Expression, columns: TypedColumns
 ) -> str | None:
-    """What would be right in place of comparing a value with another."""
+    """What to write instead of a comparison of a value with another."""
     constant = written.value if isinstance(written, syntax.Literal) else None
     match value.kind, beside.kind:
         case _, Kind.BOOLEAN if value.kind is not Kind.OTHER:
@@ -70,7 +70,7 @@ def _beside(
 
 
 def compute_hint(op: str, one: Side, other: Side, columns: TypedColumns) -> str:
-    """What would be right in place of computing with two values."""
+    """What to write instead of arithmetic on two values."""
     for (written, value), (_, beside) in ((one, other), (other, one)):
         counted = _counted(beside, columns)
         if op in ("+", "-") and value.kind is Kind.DURATION and counted is not None:
@@ -81,7 +81,7 @@ def compute_hint(op: str, one: Side, other: Side, columns: TypedColumns) -> str:
 
 
 def _length_hint(written: syntax.Value, others: syntax.Value, beside: Expression, columns: TypedColumns) -> str:
-    """What would be right in place of comparing a length of time with a number."""
+    """What to write instead of a comparison of a duration with a number."""
     counted = _counted(beside, columns)
     if counted is not None:
         return _in_unit(written, counted, columns)
@@ -106,7 +106,7 @@ def _in_unit(length: syntax.Value, column: str, columns: TypedColumns) -> str:
 
 
 def _shown(value: syntax.Value) -> str:
-    """The value as it is written; the columns of groups have other names by now."""
+    """The value as written; the columns of groups have internal names here."""
     return "the group's value" if any(not a.var for a in attributes(value)) else print_value(value)
 
 

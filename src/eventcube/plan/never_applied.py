@@ -1,4 +1,4 @@
-"""Conditions that speak of two alternatives of one OR, of which a match takes one: they are applied to no match."""
+"""Conditions on two alternatives of one OR: a match takes one alternative, so they apply to no match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eventcube.plan.suspicions import shown
 
 
 def never_applied(query: LogicalQuery, region: Region) -> Iterator[Diagnostic]:
-    """The conditions of a region that are applied to no match, and what to write instead."""
+    """The conditions of a region that apply to no match, and what to write instead."""
     for predicate in region.never_applied:
         hint = _one_for_each_alternative(predicate.qual, query) or _transitive_equality(predicate.qual, query, region)
         hint = hint or "AND(…) binds both of them, OR(…) only one"
@@ -24,7 +24,7 @@ def never_applied(query: LogicalQuery, region: Region) -> Iterator[Diagnostic]:
 
 
 def no_match_has(predicate: Predicate, query: LogicalQuery) -> str:
-    """Why no match is tested by the predicate."""
+    """Why the predicate applies to no match."""
     slots = [query.slots[s] for s in sorted(predicate.slots)]
     for one, other in combinations(slots, 2):
         if query.exclusive(one, other):
@@ -34,7 +34,7 @@ def no_match_has(predicate: Predicate, query: LogicalQuery) -> str:
 
 
 def _one_for_each_alternative(qual: Qual, query: LogicalQuery) -> str | None:
-    """The condition as one for each alternative, each of which is applied."""
+    """The hint that splits the condition into one for each alternative."""
     if isinstance(qual, AnyOf):
         parts = list(qual.quals)
     else:
@@ -55,7 +55,7 @@ def _with_argument(qual: Qual, index: int) -> Qual:
 
 
 def _transitive_equality(qual: Qual, query: LogicalQuery, region: Region) -> str | None:
-    """For `b.x = c.x` beside `a.x = b.x` that is `a.x = c.x`."""
+    """The hint to write `a.x = c.x` instead of `b.x = c.x` beside `a.x = b.x`."""
     match qual:
         case Comparison("=", Attribute() as left, Attribute() as right):
             for one, other in ((left, right), (right, left)):

@@ -1,4 +1,4 @@
-"""The values that something can have whatever the events: hours go from 0 to 23, an event has its component's type."""
+"""Ranges of values that hold for all events: hours are 0 to 23, an event has its component's type."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from eventcube.plan.logical import LogicalQuery, Slot
 from eventcube.plan.terms import MICROSECONDS, NUMBER, TEXT, Term
 from eventcube.plan.values import Values, satisfying
 
-# The least and the greatest value of each part of a time; a year may be any.
+# The least and the greatest value of each part of a time; years have no range.
 _PARTS = {"MONTH": (1, 12), "DAY": (1, 31), "WEEKDAY": (1, 7), "HOUR": (0, 23), "MINUTE": (0, 59)}
 _NEVER_NEGATIVE = ("ABS", "LENGTH")
-# What people take for the first or the last.
+# Hints on the first and last value.
 _HINTS = {
     "MONTH": "January is 1, December 12",
     "WEEKDAY": "Monday is 1, Sunday 7",
@@ -24,14 +24,14 @@ _HINTS = {
 
 
 def is_ranged(call: Call, unit: str) -> bool:
-    """Whether a function gives only some of the values that it is compared with."""
+    """Whether the values of a function have a known range."""
     if call.function in _PARTS:
         return unit == NUMBER
     return call.function in _NEVER_NEGATIVE and unit in (NUMBER, MICROSECONDS)
 
 
 def value_range(term: Term, query: LogicalQuery) -> tuple[str, Values] | None:
-    """Why an attribute or a function cannot have every value, and those it can have; None if it may have any."""
+    """The range of an attribute or a function, with the reason; None if it may have any value."""
     match term.value:
         case Call(function) if function in _PARTS:
             low, high = _PARTS[function]
@@ -45,7 +45,7 @@ def value_range(term: Term, query: LogicalQuery) -> tuple[str, Values] | None:
 
 
 def range_hint(qual: Qual, term: Term, query: LogicalQuery) -> str | None:
-    """What helps where a value is out of its range."""
+    """The hint for a comparison with a value out of range."""
     match qual, term.value:
         case _, Call(function):
             return _HINTS.get(function)
@@ -60,7 +60,7 @@ def is_type(value: Value, query: LogicalQuery) -> bool:
 
 
 def disjoint_types(left: Value, right: Value, query: LogicalQuery) -> str:
-    """Why the types of two events are never the same; empty if they may be, or if these are no types."""
+    """Why the types of two events are never the same; empty if they may be, or if the values are not types."""
     if not (isinstance(left, Attribute) and isinstance(right, Attribute)):
         return ""
     if not (is_type(left, query) and is_type(right, query)):

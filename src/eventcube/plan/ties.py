@@ -1,4 +1,4 @@
-"""Events around a negated part that are tied to its events, but not to each other: `a.id = x.id = c.id` with `!B x`."""
+"""Outer events that are equal only through a negated event: `a.id = x.id = c.id` with `!B x`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from eventcube.plan.suspicions import shown
 
 
 def missing_equalities(query: LogicalQuery) -> Iterator[Diagnostic]:
-    """The pairs of attributes that only a negated event between them ties to each other."""
+    """The warnings about pairs of attributes that only a negated event makes equal."""
     for region, around in _negated(query.region, ()):
         yield from _EqualityTies(query, region, around).missing_equalities()
 
 
 def _negated(region: Region, around: tuple[Region, ...]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
-    """The negated regions, each with those around it."""
+    """The negated regions, each with the regions around it."""
     for negation in negations(region.node):
         yield negation.region, (*around, region)
         yield from _negated(negation.region, (*around, region))
 
 
 class _EqualityTies:
-    """What equalities tie together in a negated region, and in those around it."""
+    """The equalities of a negated region, and of the regions around it."""
 
     def __init__(self, query: LogicalQuery, region: Region, around: tuple[Region, ...]) -> None:
         self.query = query
@@ -63,7 +63,7 @@ class _EqualityTies:
         return self.query.slot(attribute.var).region in self.visible
 
     def _is_tied(self, one: Attribute, other: Attribute) -> bool:
-        """Whether the two may be the same for another reason, or need not be compared."""
+        """Whether the two are compared elsewhere, or need no comparison."""
         slots = self.query.slot(one.var), self.query.slot(other.var)
         return (
             slots[0] == slots[1]
@@ -75,7 +75,7 @@ class _EqualityTies:
 
 
 class _EqualityClasses:
-    """What is equal, by pairs that are."""
+    """Equivalence classes of values, from pairs of equal ones."""
 
     def __init__(self, pairs: Iterable[tuple[Hashable, Hashable] | None]) -> None:
         self._parents: dict[Hashable, Hashable] = {}
@@ -84,14 +84,14 @@ class _EqualityClasses:
                 self._parents[self.of(pair[0])] = self.of(pair[1])
 
     def of(self, value: Hashable) -> Hashable:
-        """One of the values that are equal to this one, the same for all of them."""
+        """The representative of the class of a value."""
         while value in self._parents and self._parents[value] != value:
             value = self._parents[value]
         return value
 
 
 def _equality(predicate: Predicate) -> tuple[Hashable, Hashable] | None:
-    """The two attributes, or attribute and constant, that a condition says are equal."""
+    """The two sides of an equality of attributes or constants; None for other conditions."""
     match predicate.qual:
         case Comparison("=", Attribute() | Literal() as left, Attribute() | Literal() as right):
             return left, right
