@@ -1,4 +1,4 @@
-"""What can go wrong, said so that a person can mend it.
+"""Errors and warnings, with a code, a place and a hint.
 
 Every error has a stable code, and where it concerns a query, the place in its text.
 Codes: EC1xx the text cannot be read, EC2xx it does not fit the schema, EC3xx the events or files, EC4xx settings
@@ -17,19 +17,19 @@ from types import FrameType
 
 _PACKAGE = str(Path(__file__).parent)
 
-# So many mistakes of a query are shown at most, and so many are looked for.
+# The most mistakes of a query that are shown, and the most that are collected.
 MOST_SHOWN = 30
 MOST_COUNTED = 1000
-# So much of a line is shown around a mistake, and so much of a message in which a long name stands.
-_LINE = 100
-_MESSAGE = 400
-# Among more names than these no close one is looked for, which would take long.
-_MOST_NAMES = 1000
+# The most characters shown of a line, and of a message with a long name.
+_LINE_LENGTH = 100
+_MESSAGE_LENGTH = 400
+# Search no similar name among more names than these: it would take long.
+_MOST_COMPARED_NAMES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a query's text, as offsets into it."""
+    """A range of a query's text, as offsets into it."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong with a query: what, where, and what would be right."""
+    """One mistake: what is wrong, where, and a hint what to write."""
 
     code: str
     message: str
@@ -45,7 +45,7 @@ class Diagnostic:
     hint: str | None = None
 
     def render(self, text: str, source: str, label: str = "error") -> str:
-        """The diagnostic as shown to a person, with the line it concerns underlined."""
+        """The diagnostic as text, with its place underlined."""
         lines = [f"{label}[{self.code}]: {_shortened(self.message)}"]
         if self.span is not None:
             lines += _excerpt(text, source, self.span)
@@ -55,7 +55,7 @@ class Diagnostic:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """The place of an offset, both counted from 1."""
+    """The line and column of an offset, both counted from 1."""
     offset = min(offset, len(text))
     line = text.count("\n", 0, offset) + 1
     return line, offset - (text.rfind("\n", 0, offset) + 1) + 1
@@ -66,14 +66,14 @@ def _excerpt(text: str, source: str, span: Span) -> list[str]:
     begin = min(span.start, len(text)) - (column - 1)
     end = text.find("\n", begin)
     end = len(text) if end < 0 else end
-    # A third of what is shown of a long line lies before the place, more where the line ends soon after it.
-    first = max(begin, min(span.start - _LINE // 3, end - _LINE)) if end - begin > _LINE else begin
-    last = min(end, first + _LINE) if end - begin > _LINE else end
+    # Show a third of a long excerpt before the place, more if the line ends soon after it.
+    first = max(begin, min(span.start - _LINE_LENGTH // 3, end - _LINE_LENGTH)) if end - begin > _LINE_LENGTH else begin
+    last = min(end, first + _LINE_LENGTH) if end - begin > _LINE_LENGTH else end
     before = text[first : begin + column - 1]
     width = max(1, min(span.end, last) - span.start)
     left, right = "…" * (first > begin), "…" * (last < end)
     gutter = " " * len(f"{line}")
-    # Tabs stay tabs in the gap, so that the marks stand under what they mark.
+    # Keep tabs in the gap, so that the marks are below the marked text.
     gap = " " * len(left) + "".join("\t" if c == "\t" else " " for c in before)
     return [
         f" --> {source}:{line}:{column}",
@@ -83,14 +83,14 @@ def _excerpt(text: str, source: str, span: Span) -> list[str]:
 
 
 def _shortened(message: str) -> str:
-    """The message without the middle of what is very long in it."""
-    if len(message) <= _MESSAGE:
+    """The message, with the middle cut out if it is very long."""
+    if len(message) <= _MESSAGE_LENGTH:
         return message
-    return f"{message[: _MESSAGE * 2 // 3]}…{message[-_MESSAGE // 3 :]}"
+    return f"{message[: _MESSAGE_LENGTH * 2 // 3]}…{message[-_MESSAGE_LENGTH // 3 :]}"
 
 
 class EventCubeError(Exception):
-    """Anything a user of eventcube can cause and mend."""
+    """Any error that a user can cause and fix."""
 
     code = "EC000"
 
@@ -114,7 +114,7 @@ def _rebuild(kind: type[EventCubeError], message: str, code: str, hint: str | No
 
 
 class QueryError(EventCubeError):
-    """All that is wrong with one query, in the order of its text."""
+    """All mistakes of one query, in the order of its text."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], text: str, source: str = "query") -> None:
         self.diagnostics: Sequence[Diagnostic] = sorted(
@@ -140,11 +140,11 @@ class QuerySyntaxError(QueryError):
 
 
 class BindError(QueryError):
-    """The query does not fit the events it is asked of (EC2xx)."""
+    """The query does not fit the columns of the events (EC2xx)."""
 
 
 class InputError(EventCubeError):
-    """Events, files or columns are not as they should be (EC3xx)."""
+    """Events, files or columns cannot be used (EC3xx)."""
 
     code = "EC300"
 
@@ -156,7 +156,7 @@ class OptionError(EventCubeError):
 
 
 class EventCubeWarning(UserWarning):
-    """Something that works, but may not be what was meant. `code` and `hint` are as those of an error."""
+    """The query runs, but probably does not do what the user wants; `code` and `hint` as in an error."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -172,7 +172,7 @@ def warn(problem: Diagnostic, text: str = "", source: str = "query") -> None:
 
 
 def _frames_inside() -> int:
-    """How many frames below the caller's lie in this package."""
+    """The number of innermost stack frames that are in this package."""
     frame: FrameType | None = sys._getframe(1)
     count = 0
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -180,13 +180,13 @@ def _frames_inside() -> int:
     return count
 
 
-def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, alike: float = 0.6) -> str | None:
-    """A hint that names the closest of the known names, if it is so much alike, and lists them all."""
+def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, cutoff: float = 0.6) -> str | None:
+    """A hint with the most similar known name, if its similarity reaches the cutoff, and all known names."""
     names = sorted(set(known))
     if not names:
         return None
-    compared = [n.lower() for n in names] if len(names) <= _MOST_NAMES else []
-    close = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=alike)
+    compared = [n.lower() for n in names] if len(names) <= _MOST_COMPARED_NAMES else []
+    close = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=cutoff)
     guess = next((n for n in names if close and n.lower() == close[0]), None)
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     listing = f"{owner} has: {shown}" if owner else f"known: {shown}"

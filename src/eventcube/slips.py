@@ -1,6 +1,6 @@
-"""What the events show to be a slip: types that none has, rows that cannot be used, times far from where they belong.
+"""Probable mistakes that the events show: types that no event has, many skipped rows, times in unlikely years.
 
-Every function gives what is to be said, or None; who says it, and whether as a warning or an error, is up to others.
+Every function returns a diagnostic, or None; the caller reports it as a warning or an error.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from eventcube.options import UNITS_IN_MICROSECONDS
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
 from eventcube.schema import BAD_TIME, LATE, NO_TYPE, EventSchema, Kind, kind_of
 
-# So many rows are looked at for a column that holds types.
+# The number of rows sampled to find the type column.
 SAMPLED = 10_000
-# So many rows show what all are like, where nearly all of them are alike.
+# Before the end of the input: this share of at least this many rows is enough for a warning.
 ENOUGH_ROWS, _NEARLY_ALL = 100, 0.9
-# This share of skipped rows is worth a word: of so many at the end of the input, and of so many before it.
+# Warn of this share of skipped rows: of at least 20 rows at the end of the input, and of 1000 before it.
 _TENTH, _FEW_ROWS, _MANY_ROWS = 0.1, 20, 1000
-# So many names are listed at most.
+# The most names listed.
 _LISTED = 5
-# Whole numbers are taken to count from 1970 in a unit if that puts all of them into these years.
+# Suggest a time unit if it puts all whole-number times into these years.
 _LIKELY_YEARS = (1990, 2100)
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
-# So many columns are listed in a hint.
+# The most columns listed in a hint.
 _MOST_COLUMNS = 8
-# Times before the first or after the second are unlikely.
+# Times before the first or after the second of these years are unlikely.
 _UNLIKELY_YEARS = (1971, 2200)
 
-# How a setting and its value are written: `time_unit="ms"`, or `--time-unit ms`.
+# Writes a setting with its value: `time_unit="ms"`, or `--time-unit ms`.
 Spelling = Callable[[str, str], str]
 
 
@@ -52,7 +52,7 @@ def as_flag(name: str, value: str) -> str:
 
 
 def wanted_types(query: Query, concepts: Concepts | None) -> dict[str, frozenset[str]]:
-    """For each type that the query names, the types of events that it stands for."""
+    """For each type in the query, the type itself and all types below it."""
     names = {c.type for c in components(query.pattern) if c.type is not None}
     return {name: concepts.closure(name) if concepts else frozenset({name}) for name in sorted(names)}
 
@@ -66,7 +66,7 @@ def missing_types(
     code: str,
     advice: str = "",
 ) -> list[Diagnostic]:
-    """Components whose type no event has, nor one below it; `there` are types that events do have."""
+    """Components whose type, and every type below it, no event has; `there` are types that events have."""
     absent, there = set(missing), list(there)
     return [
         Diagnostic(code, *_absence(c.type, there, concepts, advice, _type_span(c, query.text)))
@@ -94,7 +94,7 @@ def _absence(
 def skipped_type(
     query: Query, type_: str, reasons: Mapping[str, int], examples: Mapping[str, object], hint: str
 ) -> list[Diagnostic]:
-    """Components of a type of which all rows are skipped, with the commonest reason."""
+    """Components whose type has only skipped rows, with the most common reason."""
     reason = max(reasons, key=lambda r: reasons[r])
     rows = sum(reasons.values())
     which = "the only row" if rows == 1 else f"all {rows:,} rows"
@@ -116,19 +116,19 @@ def _type_span(component: Component, text: str) -> Span:
 
 
 def are_many(rows: int, skipped: int) -> bool:
-    """Whether so many of all rows are skipped that it is probably a slip."""
+    """Whether enough rows of the whole input are skipped for a warning."""
     return skipped > 0 and (skipped == rows or (rows >= _FEW_ROWS and skipped >= _TENTH * rows))
 
 
 def are_many_already(rows: int, skipped: int) -> bool:
-    """The same before all rows have come: more of them are needed, unless nearly all are skipped."""
+    """Whether enough rows are skipped for a warning before the end of the input."""
     return (rows >= ENOUGH_ROWS and skipped >= _NEARLY_ALL * rows) or (rows >= _MANY_ROWS and skipped >= _TENTH * rows)
 
 
 def skipped_rows(
     rows: int, reasons: Mapping[str, int], examples: Mapping[str, object], time: str, unit: str, spell: Spelling
 ) -> Diagnostic:
-    """Some rows are skipped, or all, with the commonest reason."""
+    """The warning about skipped rows, with the most common reason."""
     skipped = sum(reasons.values())
     reason = max(reasons, key=lambda r: reasons[r])
     example = examples.get(reason)
@@ -136,19 +136,19 @@ def skipped_rows(
     share = all_rows if skipped == rows else f"{skipped:,} of {rows:,} rows are"
     return Diagnostic(
         "EC502",
-        f"{share} skipped, and the commonest reason is: {reason} ({reasons[reason]:,}{as_in(reason, example)})",
+        f"{share} skipped; the most common reason is: {reason} ({reasons[reason]:,}{as_in(reason, example)})",
         hint=skipped_hint(reason, example, time, unit, spell),
     )
 
 
 def late_push(rows: int, spell: Spelling) -> Diagnostic:
-    """All rows of a push are late."""
+    """The warning about a push of late rows only."""
     hint = f"push events in order of time, or allow for lateness, as with {spell('lateness', '10 minutes')}"
     return Diagnostic("EC502", f"all {rows:,} rows of a push are skipped ({LATE})", hint=hint)
 
 
 def example_of(value: pa.Scalar) -> object:
-    """The value to be shown; None for a time so far off that Python cannot hold it."""
+    """The value as a Python object; None for a time that Python cannot hold."""
     try:
         return value.as_py()
     except (OverflowError, ValueError):
@@ -156,14 +156,14 @@ def example_of(value: pa.Scalar) -> object:
 
 
 def as_in(reason: str, example: object) -> str:
-    """A time as it stands after a reason as its example; nothing if it is null, or not what the reason is about."""
+    """The example time after a reason, as text; empty if it is null or the reason is a missing type."""
     if example is None or reason == NO_TYPE:
         return ""
     return f", as in {example if isinstance(example, datetime) else repr(example)}"
 
 
 def skipped_hint(reason: str, example: object, time: str, unit: str, spell: Spelling) -> str:
-    """What to do about rows that are skipped for a reason."""
+    """The hint for rows skipped for a reason."""
     if reason == BAD_TIME:
         likely = likely_unit(example, example, unit) if isinstance(example, int) else None
         if likely is not None:
@@ -172,12 +172,12 @@ def skipped_hint(reason: str, example: object, time: str, unit: str, spell: Spel
     if reason == LATE:
         return "push events in order of time, or allow for lateness"
     if reason == NO_TYPE:
-        return f"is that the right column? {spell('type', 'NAME')} says which holds the type"
-    return f"is {time!r} the right column? {spell('time', 'NAME')} says which holds the time"
+        return f"is that the right column? name the type column with {spell('type', 'NAME')}"
+    return f"is {time!r} the right column? name the time column with {spell('time', 'NAME')}"
 
 
 def likely_unit(low: int, high: int, unit: str) -> tuple[str, int] | None:
-    """Another unit in which whole numbers from low to high are times in likely years, and the first such year."""
+    """Another unit that puts whole numbers from low to high into likely years, and the year of the lowest."""
     first, last = map(_start_of, _LIKELY_YEARS)
     for other, factor in UNITS_IN_MICROSECONDS.items():
         if other != unit and first <= low * factor and high * factor < last:
@@ -186,7 +186,7 @@ def likely_unit(low: int, high: int, unit: str) -> tuple[str, int] | None:
 
 
 def unlikely_times(low: int, high: int, time: str, unit: str, spell: Spelling) -> Diagnostic | None:
-    """Whole numbers that lie soon after 1970 or far in the future as they are read, but not in another unit."""
+    """The warning about whole-number times in 1970 or the far future that another unit puts into likely years."""
     factor = UNITS_IN_MICROSECONDS[unit]
     early = low >= 0 and high * factor < _start_of(_UNLIKELY_YEARS[0])
     far = low * factor >= _start_of(_UNLIKELY_YEARS[1])
@@ -196,21 +196,21 @@ def unlikely_times(low: int, high: int, time: str, unit: str, spell: Spelling) -
     place = "in early 1970" if early else f"after the year {_UNLIKELY_YEARS[1]}"
     return Diagnostic(
         "EC503",
-        f"with {spell('time_unit', unit)} the times in {time} lie {place}",
-        hint=f"with {spell('time_unit', likely[0])} they would lie in {likely[1]}",
+        f"with {spell('time_unit', unit)} the times in {time} are {place}",
+        hint=f"with {spell('time_unit', likely[0])} they would be in {likely[1]}",
     )
 
 
 def counted_times(schema: EventSchema, spell: Spelling) -> str:
-    """What whole-number times are taken for, to be said where none is read; nothing for other times."""
+    """The unit of whole-number times, as text for a message; empty for other times."""
     if schema.kind(schema.time) is not Kind.INTEGER:
         return ""
     named = spell("time_unit", schema.time_unit)
-    return f"; whole numbers in {schema.time} are taken for {_UNIT_NAMES[schema.time_unit]}, {named}"
+    return f"; whole numbers in {schema.time} are read as {_UNIT_NAMES[schema.time_unit]}, {named}"
 
 
 def in_unit(microseconds: int, unit: str) -> int:
-    """A time in microseconds as the whole number that stood for it."""
+    """A time in microseconds as a whole number of units."""
     return int(microseconds / UNITS_IN_MICROSECONDS[unit])
 
 
@@ -223,13 +223,13 @@ def _year(microseconds: Fraction) -> int:
 
 
 def named_types(query: Query) -> list[str]:
-    """The types of components with a variable of another name, which are hardly there for their name alone."""
+    """The types of components with a variable of another name: such a type is not just a name."""
     named = [c for c in components(query.pattern) if c.var is not None and c.var != c.type]
     return [c.type for c in named if c.type is not None]
 
 
 def type_column(events: pa.Table, types: Iterable[str]) -> str | None:
-    """A column of text that holds some of the types."""
+    """A text column that holds some of the types."""
     wanted = pa.array(sorted(types), pa.string())
     for field in events.schema:
         if kind_of(field.type) is Kind.TEXT:
@@ -240,17 +240,17 @@ def type_column(events: pa.Table, types: Iterable[str]) -> str | None:
 
 
 def untyped(query: Query, column: str | None, spell: Spelling) -> Diagnostic:
-    """The query names types, and no column was named as theirs; `column` is one that holds them."""
+    """The warning that no type column is named; `column` is a column that holds the types, if known."""
     if column is None:
-        return _untyped(query, f"{spell('type', 'NAME')} says which column holds the types")
+        return _untyped(query, f"name the type column with {spell('type', 'NAME')}")
     return _untyped(query, f"column {column!r} holds such types: {spell('type', column)}")
 
 
 def perhaps_untyped(bound: LogicalQuery, spell: Spelling) -> Diagnostic | None:
-    """The same where no event may be read: the query tells its components apart by their types alone.
+    """The same warning from the columns alone, if only types distinguish the components of the query.
 
-    It names several types, each with a variable of another name, no component has a condition of its own, and events
-    have columns of text that could hold types.
+    The query has several types, each with a variable of another name, no component has a local condition, and events
+    have text columns that could hold types.
     """
     if bound.schema.type is not None or len(set(named_types(bound.query))) < 2:
         return None
@@ -261,15 +261,15 @@ def perhaps_untyped(bound: LogicalQuery, spell: Spelling) -> Diagnostic | None:
         return None
     shown = ", ".join(texts[:_MOST_COLUMNS]) + (", …" if len(texts) > _MOST_COLUMNS else "")
     as_one = spell("type", texts[0])
-    return _untyped(bound.query, f"name the column that holds the types, as in {as_one}; columns of text: {shown}")
+    return _untyped(bound.query, f"name the column that holds the types, as in {as_one}; text columns: {shown}")
 
 
 def _untyped(query: Query, hint: str) -> Diagnostic:
-    return Diagnostic("EC505", f"no type column is named, so every event fits {named_types(query)[0]}", hint=hint)
+    return Diagnostic("EC505", f"no type column is named, so every event matches {named_types(query)[0]}", hint=hint)
 
 
 def other_source(query: Query, names: Iterable[str], shown: str) -> Diagnostic | None:
-    """FROM names something else than the input, which goes by these names."""
+    """The warning that FROM does not name the input; `names` are those of the input."""
     given = sorted(set(names))
     if query.from_ is None or not given:
         return None
@@ -279,5 +279,5 @@ def other_source(query: Query, names: Iterable[str], shown: str) -> Diagnostic |
     return Diagnostic(
         "EC504",
         f"the query is FROM {query.from_}, but the input is {shown}",
-        hint="FROM picks nothing: name the input that is meant, or leave FROM out",
+        hint="FROM selects nothing: name the input, or leave FROM out",
     )

@@ -98,9 +98,7 @@ def test_rows_that_are_all_skipped_are_told_when_the_counts_are_read(events: Dat
     )
     ec.match(german, QUERY, type="kind", counters=counts).count()
     assert counts.set_aside_reasons == {"the time cannot be read": 200}
-    with pytest.warns(
-        EventCubeWarning, match="all 200 rows are skipped, and the commonest reason is: the time"
-    ) as told:
+    with pytest.warns(EventCubeWarning, match="all 200 rows are skipped; the most common reason is: the time") as told:
         assert counts["set_aside"] == 200
     assert [w.filename for w in told] == [__file__]
     assert "as in '01.03.2026'" in str(told[0].message)
@@ -118,9 +116,9 @@ def test_whole_numbers_in_another_unit_are_told_when_the_counts_are_read(events:
         assert counts["rows"] == 0, "the rows were not looked at"
         return
     (problem,) = counts.warnings
-    assert (problem.code, problem.hint) == ("EC503", "with time_unit='s' they would lie in 2026")
+    assert (problem.code, problem.hint) == ("EC503", "with time_unit='s' they would be in 2026")
     for shown in (repr(counts), str(counts), counts._repr_html_()):
-        assert "with time_unit='us' the times in ts lie in early 1970" in shown
+        assert "with time_unit='us' the times in ts are in early 1970" in shown
     with pytest.warns(EventCubeWarning, match="EC503") as told:
         assert counts["rows"] == 200
     assert [w.filename for w in told] == [__file__]
@@ -178,14 +176,14 @@ def test_check_reads_no_rows(spark: SparkSession, events: DataFrame) -> None:
 
 
 def test_a_type_column_that_was_not_named_is_told_before_anything_runs(events: DataFrame) -> None:
-    with pytest.warns(EventCubeWarning, match="no type column is named, so every event fits A") as caught:
+    with pytest.warns(EventCubeWarning, match="no type column is named, so every event matches A") as caught:
         ec.match(events, QUERY)
     (told,) = caught
     assert (told.message.code, told.filename) == ("EC505", __file__)  # type: ignore[union-attr]
-    assert "as in type='kind'; columns of text: kind" in str(told.message)
+    assert "as in type='kind'; text columns: kind" in str(told.message)
     found = ec.check(QUERY, events)
     assert [w.code for w in found.warnings] == ["EC505"]
-    assert "whole numbers in ts are taken for microseconds, time_unit='us'" in str(found)
+    assert "whole numbers in ts are read as microseconds, time_unit='us'" in str(found)
     ec.match(events, "PATTERN SEQ(A a, B b) WHERE a.kind = 'A' AND b.x > 3 WITHIN 10 ms")
 
 

@@ -89,7 +89,7 @@ def test_columns_alone_show_that_no_type_was_named() -> None:
     texts = TABLE.append_column("user", pa.array(["ann", "bob"])).schema
     (found,) = ec.check(QUERY, texts).warnings
     assert found.code == "EC505"
-    assert found.hint == "name the column that holds the types, as in type='kind'; columns of text: kind, user"
+    assert found.hint == "name the column that holds the types, as in type='kind'; text columns: kind, user"
     for query, columns in (
         (QUERY, TABLE.schema.remove(1)),
         (QUERY, pa.schema([("ts", pa.string()), ("x", pa.int64())])),
@@ -104,7 +104,7 @@ def test_columns_alone_show_that_no_type_was_named() -> None:
 
 
 def test_without_events_the_verdict_says_what_whole_numbers_count() -> None:
-    shown = "ok (with the columns of the events; whole numbers in ts are taken for milliseconds, time_unit='ms')"
+    shown = "ok (with the columns of the events; whole numbers in ts are read as milliseconds, time_unit='ms')"
     assert str(ec.check(QUERY, TABLE.schema, type="kind", time_unit="ms")).endswith(shown)
     times = TABLE.set_column(0, "ts", TABLE["ts"].cast(pa.timestamp("us"))).schema
     assert str(ec.check(QUERY, times, type="kind")).endswith("ok (with the columns of the events)")

@@ -12,7 +12,7 @@ import yaml
 from eventcube import markup
 from eventcube.errors import InputError
 
-# So many types are shown of a hierarchy.
+# The most types shown of a hierarchy.
 _SHOWN = 500
 
 
@@ -50,10 +50,12 @@ class Concepts:
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            problem = getattr(error, "problem", None) or "it is no text"
+            problem = getattr(error, "problem", None) or "it is not text"
             raise InputError(f"{path} is not YAML{place}: {problem}", code="EC311") from None
         if not isinstance(content, dict):
-            raise InputError(f"{path} holds no concepts", code="EC311", hint="write, say, Computer: [INTC, MSFT]")
+            raise InputError(
+                f"{path} has no hierarchy of types", code="EC311", hint="write, say, Computer: [INTC, MSFT]"
+            )
         return cls(content)
 
     def _add(self, children: Mapping[str, Any]) -> None:
@@ -63,7 +65,7 @@ class Concepts:
                 below = (below,)
             if not isinstance(below, Iterable | None):
                 raise InputError(
-                    f"below {concept!r} is {below!r}",
+                    f"{concept!r} has {below!r} below it, not types",
                     code="EC311",
                     hint="write a list of types: Computer: [INTC, MSFT]",
                 )

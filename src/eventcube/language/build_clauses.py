@@ -1,4 +1,4 @@
-"""From parse trees of whole clauses to what they say."""
+"""From parse trees of whole clauses to `Clauses`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PartTree = s.Part | Expression
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """What the clauses of a query say; None for a clause that is not there."""
+    """The clauses of a query; None for a clause that is missing."""
 
     pattern: s.Pattern | None = None
     from_: str | None = None
@@ -35,16 +35,16 @@ class Clauses:
 
 
 class ClauseBuilder(CallBuilder):
-    """Builds one clause, as a `Clauses` with nothing else in it."""
+    """Builds one clause, as a `Clauses` with no other clause."""
 
     def clause(self, tree: Tree[Token]) -> Clauses | None:
-        """What the clause says; None if so much is wrong with it that building stopped."""
+        """The clause; None if building stopped after too many mistakes."""
         try:
-            said = self.build(tree)
+            clauses = self.build(tree)
         except TooManyMistakesError:
             return None
-        assert isinstance(said, Clauses)
-        return said
+        assert isinstance(clauses, Clauses)
+        return clauses
 
     # Patterns.
 
@@ -65,20 +65,20 @@ class ClauseBuilder(CallBuilder):
             return s.Or(self._alternatives(parts, at), quals, place(meta))
         if not parts:
             hint = f"a part is a type and its variable: {word.type}(A a, B b)"
-            self.complain("EC115", f"{word.type} has no part", at, hint)
+            self.report("EC115", f"{word.type} has no part", at, hint)
         elif all(isinstance(part, s.Not) for part in parts):
             hint = f"add what must happen: {word.type}(A a, …)"
-            self.complain("EC115", f"{word.type} needs at least one part without '!'", at, hint)
+            self.report("EC115", f"{word.type} needs at least one part without '!'", at, hint)
         kind = s.Seq if word.type == "SEQ" else s.And
         return kind(parts, quals, place(meta))
 
     def _alternatives(self, parts: tuple[s.Part, ...], at: Span) -> tuple[s.Pattern, ...]:
         if not parts:
-            self.complain("EC115", "OR needs at least one alternative", at, "add one: OR(A a, B b)")
+            self.report("EC115", "OR needs at least one alternative", at, "add one: OR(A a, B b)")
         for part in parts:
             if isinstance(part, s.Not):
                 hint = "an alternative may contain a negation: OR(SEQ(A a, !B b, C c), D d)"
-                self.complain("EC116", "an alternative of OR cannot be negated", part.span, hint)
+                self.report("EC116", "an alternative of OR cannot be negated", part.span, hint)
         return tuple(part.pattern if isinstance(part, s.Not) else part for part in parts)
 
     def negation(self, meta: Meta, children: list[PartTree]) -> s.Not | s.Qual:
@@ -86,18 +86,18 @@ class ClauseBuilder(CallBuilder):
         span = place(meta)
         for part in parts:
             if isinstance(part, s.Not):
-                self.complain("EC116", "a negation of a negation", span, "leave out both '!'")
+                self.report("EC116", "a negation of a negation", span, "leave out both '!'")
         patterns = tuple(part.pattern if isinstance(part, s.Not) else part for part in parts)
         match patterns:
             case (pattern,):
                 return s.Not(pattern, quals, span)
             case ():
-                hint = "'!' says that something does not happen; write NOT before a condition"
-                self.complain("EC116", "'!' stands before a condition", span, hint)
+                hint = "write NOT before a condition; '!' is for patterns"
+                self.report("EC116", "'!' stands before a condition", span, hint)
                 return quals[0]
             case _:
-                hint = "say how they belong together: !SEQ(…), !AND(…) or !OR(…)"
-                self.complain("EC116", f"'!' takes one pattern, and here are {len(patterns)}", span, hint)
+                hint = "join them: !SEQ(…), !AND(…) or !OR(…)"
+                self.report("EC116", f"'!' takes one pattern, not {len(patterns)}", span, hint)
                 return s.Not(s.And(patterns, (), span), quals, span)
 
     def parts_and_quals(self, nodes: list[PartTree]) -> tuple[tuple[s.Part, ...], tuple[s.Qual, ...]]:
@@ -122,15 +122,15 @@ class ClauseBuilder(CallBuilder):
         match self._as_part(children[0]):
             case s.Not() as negation:
                 hint = "say what must happen too: SEQ(A a, !B b)"
-                self.complain("EC116", "the whole pattern is negated", negation.span, hint)
+                self.report("EC116", "the whole pattern is negated", negation.span, hint)
                 return Clauses(pattern=negation.pattern)
             case s.Component() | s.Seq() | s.And() | s.Or() as part:
                 return Clauses(pattern=part)
             case other:
                 hint = "conditions go after WHERE: PATTERN SEQ(A a, B b) WHERE a.x = b.x"
-                # What looks like an unknown operator was told as one.
+                # An unknown operator has been reported already.
                 if not any(p.span and p.span.start == other.span.start for p in self.problems):
-                    self.complain("EC113", "a pattern is needed here, and this is an expression", other.span, hint)
+                    self.report("EC113", "expected a pattern, found an expression", other.span, hint)
                 return Clauses(pattern=s.Component("?", None, other.span))
 
     def stream(self, meta: Meta, children: list[Name]) -> Clauses:
@@ -147,10 +147,10 @@ class ClauseBuilder(CallBuilder):
             case Name(text, span):
                 return s.Column(text, span)
             case s.Attribute(name=name):
-                hint = f"name the column alone, which all events have: {name}"
+                hint = f"write the column without a variable: {name}"
             case _:
                 hint = "PARTITION BY account, for example"
-        self.complain("EC136", "PARTITION BY takes columns of the events", node.span, hint)
+        self.report("EC136", "PARTITION BY takes columns of the events", node.span, hint)
         return s.Column("?", node.span)
 
     def having(self, meta: Meta, children: list[Expression]) -> Clauses:
@@ -171,10 +171,10 @@ class ClauseBuilder(CallBuilder):
         number = int(level) if len(level) < 10 else 10**9
         if not isinstance(value, Name):
             hint = "it gives a variable's type at a level of the hierarchy: c AT LEVEL 1"
-            self.complain("EC135", "AT LEVEL goes with a variable alone", span, hint)
+            self.report("EC135", "AT LEVEL needs a variable", span, hint)
         elif number < 1:
             hint = "AT LEVEL 1 is the root of the hierarchy, 2 the level below it"
-            self.complain("EC135", "levels are counted from 1", token_place(level), hint)
+            self.report("EC135", "levels start at 1", token_place(level), hint)
         return s.Level(value.text if isinstance(value, Name) else "?", number, span)
 
     def group_by(self, meta: Meta, children: list[s.Item]) -> Clauses:
@@ -202,23 +202,23 @@ class ClauseBuilder(CallBuilder):
                 pass
             case s.Literal(int() | float() as number) if not isinstance(number, bool):
                 hint = f"write {number} events, or {number} seconds"
-                self.complain("EC110", "the window has no unit", span, hint)
+                self.report("EC110", "the window has no unit", span, hint)
                 length = 1
             case s.Literal(str(text)):
-                self.complain("EC110", "the window stands in quotes", span, f"write it without: WITHIN {text}")
+                self.report("EC110", "the window is in quotes", span, f"write it without: WITHIN {text}")
                 length = 1
             case Joined() | s.AnyOf():
-                # What is wrong with its parts as conditions does not matter: here should be none.
+                # Drop mistakes in the conditions: no condition belongs here.
                 self.problems.clear()
-                hint = "a window is one length, such as 1 hour 30 min or 500 events; conditions go after WHERE"
-                self.complain("EC110", "WITHIN takes no AND or OR", span, hint)
+                hint = "write one window, such as 1 hour 30 min or 500 events; conditions go after WHERE"
+                self.report("EC110", "WITHIN takes no AND or OR", span, hint)
                 length = 1
             case _:
                 hint = "write a duration such as 10 minutes or 1 hour 30 min, or a number of events such as 500 events"
-                self.complain("EC110", "this is not a window", span, hint)
+                self.report("EC110", "this is not a window", span, hint)
                 length = 1
         if length <= 0 and not any(p.span and span.start <= p.span.start < span.end for p in self.problems):
-            self.complain("EC110", "the window must be longer than zero", span, "WITHIN 10 minutes, for example")
+            self.report("EC110", "the window must be longer than zero", span, "WITHIN 10 minutes, for example")
         return Clauses(within=s.TimeWindow(length, span))
 
     def _events(self, node: Expression) -> int:
@@ -228,14 +228,14 @@ class ClauseBuilder(CallBuilder):
         try:
             number = read_number(measure.amounts[0].number)
         except UnreadableError as e:
-            self.complain(e.code, e.message, measure.amounts[0].span, e.hint)
+            self.report(e.code, e.message, measure.amounts[0].span, e.hint)
             return 1
         if len(measure.amounts) > 1:
-            hint = "a window is one or the other: WITHIN 10 minutes, or WITHIN 500 events"
-            self.complain("EC110", "a window of both time and events", measure.span, hint)
+            hint = "write one of them: WITHIN 10 minutes, or WITHIN 500 events"
+            self.report("EC110", "a window of both time and events", measure.span, hint)
         elif not isinstance(number, int) or number < 1:
             hint = "WITHIN 500 events, for example"
-            self.complain("EC110", "a window must hold a whole number of events, at least 1", measure.span, hint)
+            self.report("EC110", "a window must hold a whole number of events, at least 1", measure.span, hint)
         return int(number)
 
     def limit(self, meta: Meta, children: list[Expression]) -> Clauses:
@@ -243,7 +243,7 @@ class ClauseBuilder(CallBuilder):
             case s.Literal(int() as number) if number > 0 and not isinstance(number, bool):
                 return Clauses(limit=number)
             case other:
-                self.complain("EC118", "LIMIT takes a whole number, at least 1", other.span, "LIMIT 100, for example")
+                self.report("EC118", "LIMIT takes a whole number, at least 1", other.span, "LIMIT 100, for example")
                 return Clauses(limit=1)
 
     def end(self, meta: Meta, children: list[object]) -> Clauses:
@@ -251,6 +251,6 @@ class ClauseBuilder(CallBuilder):
 
 
 def _type(written: Name | Token) -> str | None:
-    """The type that a component names; None for `*` and ANY, which every event is."""
+    """The type of a component; None for `*` and ANY, which match every event."""
     plain = isinstance(written, Token) or (written.text.upper() == ANY and not written.quoted)
     return None if plain or isinstance(written, Token) else written.text

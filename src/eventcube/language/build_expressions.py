@@ -1,4 +1,4 @@
-"""From parse trees of expressions to values and quals, noting what has the right form but no meaning."""
+"""From parse trees of expressions to values and quals, with mistakes that the grammar does not catch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from eventcube.errors import MOST_COUNTED, Diagnostic, Span
 from eventcube.language import syntax as s
 from eventcube.language.identifiers import read_name
 from eventcube.language.literals import (
-    BEYOND,
     EVENT_UNITS,
+    MIN_INT64_MAGNITUDE,
     UnreadableError,
     check_duration,
-    is_beyond,
+    is_min_int64_magnitude,
     read_duration,
     read_number,
     read_text,
@@ -41,21 +41,21 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d]+)\s*")
 
 
 def place(meta: Meta) -> Span:
-    """Where a parse tree stands."""
+    """The span of a parse tree."""
     return Span(meta.start_pos, meta.end_pos)
 
 
 def token_place(token: Token) -> Span:
-    """Where a token stands."""
+    """The span of a token."""
     return Span(token.start_pos or 0, token.end_pos or 0)
 
 
 class TooManyMistakesError(Exception):
-    """Building stopped, as enough is wrong already."""
+    """Building stopped after MOST_COUNTED mistakes."""
 
 
 class ExpressionBuilder:
-    """Builds values and quals, with the method named like each rule; mistakes gather in `problems`."""
+    """Builds values and quals, with a method for each grammar rule; `problems` collects mistakes."""
 
     def __init__(self, clause_word: str = "") -> None:
         self.problems: list[Diagnostic] = []
@@ -63,7 +63,7 @@ class ExpressionBuilder:
         self.clause_word = clause_word
 
     def build(self, tree: Tree[Token]) -> object:
-        """What the tree says, made bottom-up without recursion."""
+        """The node of a parse tree, built bottom-up without recursion."""
         waiting, parents_first = [tree], []
         while waiting:
             node = waiting.pop()
@@ -75,13 +75,13 @@ class ExpressionBuilder:
             made[id(node)] = getattr(self, node.data)(node.meta, children)
         return made[id(tree)]
 
-    def complain(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        """Note a mistake; building goes on with something harmless in its place."""
+    def report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        """Add a mistake; building continues with a harmless node in its place."""
         self.problems.append(Diagnostic(code, message, span, hint))
         if len(self.problems) >= MOST_COUNTED:
             raise TooManyMistakesError
 
-    # What an expression means once its place is known.
+    # Expressions as values or conditions, by their place.
 
     def as_value(self, node: Expression) -> s.Value:
         """The expression as a value."""
@@ -90,23 +90,23 @@ class ExpressionBuilder:
                 return s.Column(text, span)
             case Name(text, span):
                 hint = f"name the variable it belongs to, as in a.{text}"
-                self.complain("EC114", f"'{text}' is not a value", span, hint)
+                self.report("EC114", f"'{text}' is not a value", span, hint)
                 return s.Attribute(text, text, span)
             case Measure() as measure:
                 return s.Duration(self.microseconds(measure), measure.span)
             case value if is_value(value):
                 return value
             case condition:
-                hint = "conditions are joined by AND, OR and NOT, and cannot be compared or computed with"
-                self.complain("EC113", "a value is needed here, and this is a condition", node.span, hint)
+                hint = "join conditions with AND, OR and NOT; you cannot compare them or compute with them"
+                self.report("EC113", "expected a value, found a condition", node.span, hint)
                 return s.Literal(0, condition.span)
 
     def as_compared(self, node: Expression) -> s.Value:
-        """The expression as a value that another one is compared with: a name alone may be text without its quotes."""
+        """The expression as the right side of a comparison, where a bare name may be text without its quotes."""
         match without_parentheses(node):
             case Name(text, span) if self.clause_word != "HAVING":
-                hint = f"text stands in quotes: {write_text(text)}; an attribute needs its variable: a.{text}"
-                self.complain("EC114", f"'{text}' is not a value", span, hint)
+                hint = f"write text in quotes: {write_text(text)}; write an attribute with its variable: a.{text}"
+                self.report("EC114", f"'{text}' is not a value", span, hint)
                 return s.Literal(text, span)
             case _:
                 return self.as_value(node)
@@ -117,7 +117,7 @@ class ExpressionBuilder:
             case Name(text, span) if self.clause_word == "HAVING":
                 return s.Truth(s.Column(text, span), span)
             case Name(text, span):
-                self.complain(
+                self.report(
                     "EC114", f"'{text}' is not a condition", span, f"name the variable it belongs to, as in a.{text}"
                 )
                 return s.Truth(s.Literal(True), span)
@@ -129,7 +129,7 @@ class ExpressionBuilder:
                 return qual
             case _:
                 hint = "compare it with something: =, !=, <, <=, >, >=, IN, BETWEEN or IS NULL"
-                self.complain("EC113", "a condition is needed here, and this is a value", node.span, hint)
+                self.report("EC113", "expected a condition, found a value", node.span, hint)
                 return s.Truth(s.Literal(True), node.span)
 
     def as_quals(self, node: Expression) -> tuple[s.Qual, ...]:
@@ -142,11 +142,11 @@ class ExpressionBuilder:
         for amount in measure.amounts:
             try:
                 if amount.unit.lower() in EVENT_UNITS:
-                    hint = "events are counted only by a window of their own: WITHIN 500 events"
+                    hint = "only a window counts events: WITHIN 500 events"
                     raise UnreadableError("EC109", f"'{amount.unit}' is not a unit of time", hint)
                 total = check_duration(total + read_duration(amount.number, amount.unit))
             except UnreadableError as e:
-                self.complain(e.code, e.message, amount.unit_span if e.code == "EC109" else amount.span, e.hint)
+                self.report(e.code, e.message, amount.unit_span if e.code == "EC109" else amount.span, e.hint)
         return total
 
     # Constants and names.
@@ -154,7 +154,7 @@ class ExpressionBuilder:
     def name(self, meta: Meta, children: list[Token]) -> Name:
         text = read_name(children[0].value)
         if not text:
-            self.complain("EC114", "a name is empty", place(meta), "put the name between the backticks")
+            self.report("EC114", "a name is empty", place(meta), "put the name between the backticks")
         return Name(text, place(meta), children[0].type == "QUOTED")
 
     def bare(self, meta: Meta, children: list[Name]) -> Name:
@@ -167,8 +167,8 @@ class ExpressionBuilder:
         try:
             return s.Literal(read_number(children[0].value), place(meta))
         except UnreadableError as e:
-            self.complain(e.code, e.message, place(meta), e.hint)
-            return s.Literal(BEYOND if is_beyond(children[0].value) else 1, place(meta))
+            self.report(e.code, e.message, place(meta), e.hint)
+            return s.Literal(MIN_INT64_MAGNITUDE if is_min_int64_magnitude(children[0].value) else 1, place(meta))
 
     def measure(self, meta: Meta, children: list[Token]) -> Measure:
         pairs = zip(children[::2], children[1::2], strict=True)
@@ -192,7 +192,7 @@ class ExpressionBuilder:
                 try:
                     return s.Timestamp(*read_timestamp(read_text(token)), span)
                 except UnreadableError as e:
-                    self.complain(e.code, e.message, token_place(token), e.hint)
+                    self.report(e.code, e.message, token_place(token), e.hint)
                     return s.Timestamp(0, span=span)
             case "INTERVAL", Measure() as measure:
                 return Measure(measure.amounts, span)
@@ -200,11 +200,11 @@ class ExpressionBuilder:
                 at = token_place(token)
                 amounts = list(_AMOUNT.finditer(read_text(token)))
                 if not amounts or "".join(a[0] for a in amounts) != read_text(token):
-                    self.complain("EC109", "this is not a duration", at, "write 10 minutes, or INTERVAL '10 minutes'")
+                    self.report("EC109", "this is not a duration", at, "write 10 minutes, or INTERVAL '10 minutes'")
                     return s.Duration(1, span)
                 return Measure(tuple(Amount(a[1], a[2], at, at) for a in amounts), span)
-        hint = "a moment is written TIMESTAMP '2024-01-31 12:00:00', a duration 10 minutes"
-        self.complain("EC112", f"'{kind.text}' is not a kind of constant", kind.span, hint)
+        hint = "write a timestamp as TIMESTAMP '2024-01-31 12:00:00', a duration as 10 minutes"
+        self.report("EC112", f"'{kind.text}' is not a kind of constant", kind.span, hint)
         return s.Literal(None, span)
 
     def parenthesised(self, meta: Meta, children: list[Expression]) -> Parenthesised:
@@ -216,13 +216,13 @@ class ExpressionBuilder:
         match children[0]:
             case s.Literal(bool()) | s.Literal(None):
                 pass
-            case s.Literal(int(number), span) if number == BEYOND:
-                # Too large by itself, it is the smallest number with its sign.
+            case s.Literal(int(number), span) if number == MIN_INT64_MAGNITUDE:
+                # Too large alone, but with its sign it is the smallest int64.
                 self.problems = [p for p in self.problems if p.span != span]
-                return s.Literal(-BEYOND, place(meta))
-            case s.Literal(int(number)) if number == -BEYOND:
+                return s.Literal(-MIN_INT64_MAGNITUDE, place(meta))
+            case s.Literal(int(number)) if number == -MIN_INT64_MAGNITUDE:
                 error = too_large()
-                self.complain(error.code, error.message, place(meta), error.hint)
+                self.report(error.code, error.message, place(meta), error.hint)
             case s.Literal(int() | float() as number):
                 return s.Literal(-number, place(meta))
             case Measure() as measure:

@@ -1,4 +1,4 @@
-"""What a query must be as a whole, whatever the events: names told apart, clauses that go together."""
+"""Checks of a whole query that need no events: depth, unique names, reserved columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from eventcube.language.printer import column_name
 from eventcube.nodes import children
 
 MAX_DEPTH = 100
-# How many values one computation may go through: each is a call deep wherever it is bound or computed.
+# The most terms of one computation: binding and evaluation recurse once for each.
 MAX_TERMS = 300
 
 
 def too_deep(root: object) -> Diagnostic | None:
-    """The complaint that something is nested deeper than MAX_DEPTH, found without recursion.
+    """The mistake of nesting deeper than MAX_DEPTH, found without recursion.
 
     `a + b + c` is as deep as `a + b`, but has more terms.
     """
@@ -45,7 +45,7 @@ def check_names(pattern: s.Pattern, text: str) -> Iterator[Diagnostic]:
                 "EC117",
                 f"two components are named '{component.name}'",
                 component.span,
-                f"the first is at line {line}, column {column}; give one of them a variable of its own",
+                f"the first is at line {line}, column {column}; give one of them another variable",
             )
         else:
             first[component.name] = component.span
@@ -77,7 +77,7 @@ def check_columns(columns: tuple[s.Item | s.Aggregate, ...]) -> Iterator[Diagnos
 
 
 def check_result_columns(query: s.Query) -> None:
-    """Refuse a query with a column of its own called `start` or `end`, which every result has."""
+    """Raise an error for a result column called `start` or `end`, which every result has."""
     if query.agg:
         return
     places = [(column_name(i), i.span) for i in query.returns] or [(c.name, c.span) for c in positive(query.pattern)]

@@ -1,4 +1,4 @@
-"""The patterns of LIKE: what is wrong with them."""
+"""Checks of LIKE patterns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ ESCAPE = "\\"
 
 
 def wrong_escape(pattern: str, escape: str) -> str | None:
-    """What is wrong with an escape character in a pattern, if something is; the rules are those of Spark SQL."""
+    """The wrong escape in a pattern, as text for a message, or None; the rules are those of Spark SQL."""
     at = 0
     while (at := pattern.find(escape, at)) >= 0:
         if at + 1 == len(pattern):

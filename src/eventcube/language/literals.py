@@ -1,4 +1,4 @@
-"""Constants: how numbers, texts, durations and moments are read from a query and written to it."""
+"""Constants: reads and writes numbers, texts, durations and timestamps."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ UNITS = {
 EVENT_UNITS = ("event", "events")
 _CALENDAR = ("month", "months", "quarter", "quarters", "year", "years")
 
-_SPOKEN_UNITS = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days", "weeks")
+_UNIT_NAMES = ("microseconds", "milliseconds", "seconds", "minutes", "hours", "days", "weeks")
 _LARGEST = 2**63 - 1
-# The whole number after the largest one: only with a sign before it does it fit into 64 bits.
-BEYOND = 2**63
+# The magnitude of the smallest int64: it fits 64 bits only with a minus sign.
+MIN_INT64_MAGNITUDE = 2**63
 _MOST_DIGITS = 1000
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
-# Something with a word after it, such as the name of a zone.
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
+# A timestamp followed by a word, such as the name of a zone.
 _NAMED_ZONE = re.compile(r"(.*?)\s*\[?([A-Za-z]{2,}(?:/[A-Za-z_]+)*)\]?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ class UnreadableError(ValueError):
 
 
 def is_unit(word: str) -> bool:
-    """Whether the word measures time or counts events."""
+    """Whether the word is a unit of time or events."""
     return word.lower() in UNITS or word.lower() in EVENT_UNITS
 
 
@@ -65,18 +65,20 @@ def read_number(written: str) -> int | float:
     return number
 
 
-def is_beyond(written: str) -> bool:
-    """Whether the number is the one after the largest."""
-    return written.isdigit() and len(written) <= 30 and int(written) == BEYOND
+def is_min_int64_magnitude(written: str) -> bool:
+    """Whether the number is 2**63, the magnitude of the smallest int64."""
+    return written.isdigit() and len(written) <= 30 and int(written) == MIN_INT64_MAGNITUDE
 
 
 def too_large() -> UnreadableError:
-    """The complaint about a whole number that 64 bits do not hold."""
-    return UnreadableError("EC111", "this number is too large", f"whole numbers go from {-BEYOND} to {_LARGEST}")
+    """The error for a whole number that does not fit 64 bits."""
+    return UnreadableError(
+        "EC111", "this number is too large", f"whole numbers go from {-MIN_INT64_MAGNITUDE} to {_LARGEST}"
+    )
 
 
 def write_number(number: int | float) -> str:
-    """The number as it stands in a query; nan and the infinities have no such form."""
+    """The number as written in a query; raises ValueError for nan and infinities."""
     if isinstance(number, float) and not math.isfinite(number):
         raise ValueError(f"{number} cannot be written in a query")
     return repr(number)
@@ -94,27 +96,29 @@ def write_text(text: str) -> str:
 
 
 def read_duration(amount: str, unit: str) -> int:
-    """Microseconds in so many units, exactly."""
+    """The exact number of microseconds of an amount of units."""
     scale = UNITS.get(unit.lower())
     if scale is None and unit.lower() in _CALENDAR:
-        hint = "write 30 days or 365 days, or compare the moments themselves"
+        hint = "write 30 days or 365 days, or compare the times themselves"
         raise UnreadableError("EC109", f"a {unit.lower().removesuffix('s')} has no fixed length", hint)
     if scale is None:
-        raise UnreadableError("EC109", f"unknown unit of time '{unit}'", did_you_mean(unit, _SPOKEN_UNITS))
+        raise UnreadableError("EC109", f"unknown unit of time '{unit}'", did_you_mean(unit, _UNIT_NAMES))
     rough = float(amount) * scale
-    # Exact arithmetic only on what is near the range: on 1e-999999999 it would never end.
+    # Use exact arithmetic only near the range: on 1e-999999999 it would never end.
     if rough > 2 * _LARGEST:
         return check_duration(2 * _LARGEST)
     if len(amount) > _MOST_DIGITS:
         raise UnreadableError("EC111", "this number has too many digits", "time is counted in whole microseconds")
     exact = Fraction(amount) * scale if rough > 1e-6 else Fraction(rough)
     if exact.denominator != 1:
-        raise UnreadableError("EC111", "a duration finer than a microsecond", "time is counted in whole microseconds")
+        raise UnreadableError(
+            "EC111", "this duration is finer than a microsecond", "time is counted in whole microseconds"
+        )
     return check_duration(int(exact))
 
 
 def check_duration(microseconds: int) -> int:
-    """The duration itself, if it is not too long to be counted in 64 bits."""
+    """The duration itself; raises UnreadableError if it does not fit 64 bits."""
     if microseconds > _LARGEST:
         raise UnreadableError("EC111", "this duration is too long", f"the longest is about {_LARGEST // _WEEK} weeks")
     return microseconds
@@ -129,7 +133,7 @@ def write_duration(microseconds: int) -> str:
     if microseconds == 0:
         return "0 seconds"
     parts, rest = [], abs(microseconds)
-    for unit in reversed(_SPOKEN_UNITS):
+    for unit in reversed(_UNIT_NAMES):
         amount, rest = divmod(rest, UNITS[unit])
         if amount:
             parts.append(f"{amount} {unit if amount > 1 else unit.removesuffix('s')}")
@@ -137,43 +141,43 @@ def write_duration(microseconds: int) -> str:
 
 
 def read_timestamp(text: str) -> tuple[int, bool]:
-    """Microseconds since 1970 of a moment, written as in a column of text, and whether it has a zone.
+    """The microseconds since 1970 of a timestamp text, and whether it has a zone.
 
-    With a zone they are counted in UTC, without one on the clock of whatever zone it is meant in.
+    With a zone they are in UTC, without one in local time.
     """
     try:
-        if not _MOMENT.fullmatch(text.strip()):
+        if not _TIMESTAMP.fullmatch(text.strip()):
             raise ValueError
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        hint = moment_hint(text) or "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
-        raise UnreadableError("EC112", f"'{text}' is not a moment", hint) from None
+        hint = timestamp_hint(text) or "write TIMESTAMP '2024-01-31 12:00:00' or '2024-01-31T12:00:00+02:00'"
+        raise UnreadableError("EC112", f"'{text}' is not a timestamp", hint) from None
     zoned = moment.tzinfo is not None
     return ((moment if zoned else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1), zoned
 
 
-def moment_hint(text: str) -> str | None:
-    """What to write in place of text that would be a moment but for the word at its end; None if it would not.
+def timestamp_hint(text: str) -> str | None:
+    """The hint for a text that is a timestamp followed by a word; None for other text.
 
-    >>> moment_hint("2024-01-31 12:00 Europe/Berlin"), moment_hint("noon")
-    ("names of zones are not read; write the offset from UTC: '2024-01-31 12:00+01:00', for example", None)
+    >>> timestamp_hint("2024-01-31 12:00 Europe/Berlin"), timestamp_hint("noon")
+    ("write the offset from UTC, not the name of a zone: '2024-01-31 12:00+01:00', for example", None)
     """
     found = _NAMED_ZONE.fullmatch(text.strip())
-    if found is None or not _MOMENT.fullmatch(found[1]):
+    if found is None or not _TIMESTAMP.fullmatch(found[1]):
         return None
     if found[2].upper() in ("AM", "PM"):
         return "hours go from 00 to 23, without AM or PM"
     clock = found[1] if ":" in found[1] else f"{found[1][:10]} 12:00"
-    return f"names of zones are not read; write the offset from UTC: '{clock}+01:00', for example"
+    return f"write the offset from UTC, not the name of a zone: '{clock}+01:00', for example"
 
 
 def write_timestamp(microseconds: int, zoned: bool) -> str:
-    """The moment as `TIMESTAMP '2024-01-31 12:00:00'`, or as `TIMESTAMP '2024-01-31 12:00:00Z'` if it has a zone."""
+    """The timestamp as `TIMESTAMP '2024-01-31 12:00:00'`, or as `TIMESTAMP '2024-01-31 12:00:00Z'` if it has a zone."""
     zone = "Z" if zoned else ""
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
-        # Just outside of the years 1 to 9999 in UTC, but inside of them in a zone.
+        # Just outside the years 1 to 9999 in UTC, but inside them in another zone.
         sign = -1 if microseconds > 0 else 1
         moment = _EPOCH + (timedelta(microseconds=microseconds) + sign * timedelta(hours=23, minutes=59))
         zone = f"{'-' if sign < 0 else '+'}23:59"

@@ -1,4 +1,4 @@
-"""What a person probably meant where the grammar allows nothing: from an unexpected token to a message."""
+"""From an unexpected token to a message: what the user probably wants to write."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ _EXAMPLES = {
 _VALUE_STARTS = {"INT", "FLOAT", "STRING", "TRUE", "FALSE"}
 _PART_STARTS = {"NAME", "QUOTED", "SEQ", "AND", "OR", "BANG"}
 _LIKE = {"ILIKE", "RLIKE", "REGEXP", "SIMILAR"}
-# A longer word is close to no clause.
+# A longer word is similar to no clause.
 _LONGEST_WORD = 14
 _JOINERS = {"COMPARE", "IN", "BETWEEN", "LIKE", "IS"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A clause that cannot be read on at token `at` (its length, if it ended too early), where the grammar
-    would have allowed `allowed`."""
+    """A clause whose parsing stopped at token `at` (its length, if it ends too early); the grammar allows `allowed`
+    there."""
 
     tokens: Sequence[Token]
     at: int
     allowed: frozenset[str]
 
     def type(self, offset: int) -> str:
-        """The kind of the token so far from where reading stopped, '' beyond the clause."""
+        """The type of the token at an offset from where parsing stopped, '' beyond the clause."""
         i = self.at + offset
         return self.tokens[i].type if 0 <= i < len(self.tokens) else ""
 
     def token(self, offset: int = 0) -> Token:
-        """The token so far from where reading stopped."""
+        """The token at an offset from where parsing stopped."""
         return self.tokens[self.at + offset]
 
 
 def span_of(token: Token) -> Span:
-    """Where a token stands."""
+    """The span of a token."""
     return Span(token.start_pos or 0, token.end_pos or 0)
 
 
 def explain(stuck: Stuck) -> Diagnostic:
-    """Why the clause cannot be read on, and what would help."""
+    """Why parsing stopped, with a hint."""
     opened = _opened(stuck.tokens[: stuck.at])
     if stuck.at == len(stuck.tokens):
         return _ends_early(stuck, opened)
@@ -71,21 +71,21 @@ def explain(stuck: Stuck) -> Diagnostic:
         return from_sql
     match stuck.type(-1), token.type:
         case _, "RPAR" if not opened:
-            return _diagnostic("EC104", "this ')' closes nothing", token, "take it out, or open it with '(' before")
+            return _diagnostic("EC104", "this ')' closes nothing", token, "remove it, or add the missing '('")
         case "COMMA", "RPAR":
-            return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "take it out")
+            return _diagnostic("EC101", "nothing follows this comma", stuck.token(-1), "remove it")
         case _ if called := _unknown_call(stuck, opened):
             return called
         case _ if (wrong := _negation(stuck)) or (wrong := _reserved(stuck)):
             return wrong
         case "STRING", _ if stuck.token(-1).end_pos == token.start_pos:
             quote = stuck.token(-1)[0]
-            hint = f"a quote inside a text is written twice: {quote * 2}"
+            hint = f"write a quote inside a text twice: {quote * 2}"
             return _diagnostic("EC101", f"the text ends before '{token}'", token, hint)
         case _, kind if kind in _PART_STARTS and "COMMA" in stuck.allowed and opened:
             hint = "is a comma missing before it?"
             if _three_names(stuck):
-                hint += f" A type of several words goes in backticks: `{stuck.token(-2)} {stuck.token(-1)}` {token}"
+                hint += f" Write a type of several words in backticks: `{stuck.token(-2)} {stuck.token(-1)}` {token}"
             return _diagnostic("EC101", f"'{token}' is not expected here", token, hint)
         case _, "NAME" if "$END" in stuck.allowed and not stuck.allowed & _JOINERS:
             return unknown_clause(token, None)
@@ -94,7 +94,7 @@ def explain(stuck: Stuck) -> Diagnostic:
 
 
 def misspelt_clause(stuck: Stuck) -> tuple[int, str] | None:
-    """Where in a clause the next one seems to begin with its word misspelt, and the word it seems to be."""
+    """The position in a clause where a misspelt clause seems to begin, and its correct keyword."""
     for i in (stuck.at, stuck.at - 1):
         if not 0 <= i < len(stuck.tokens) or stuck.tokens[i].type != "NAME":
             continue
@@ -107,7 +107,7 @@ def misspelt_clause(stuck: Stuck) -> tuple[int, str] | None:
 
 
 def misspelt_after_number(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
-    """The words that stand where a unit would but seem to begin a clause: `a.x > 5 WITIN 10 minutes`."""
+    """The words in place of a unit that seem to begin a clause: `a.x > 5 WITIN 10 minutes`."""
     for i, token in enumerate(tokens[1:], start=1):
         if token.type == "NAME" and tokens[i - 1].type in ("INT", "FLOAT") and not is_unit(token.value):
             guess = closest_clause(token.value, 0.75)
@@ -116,7 +116,7 @@ def misspelt_after_number(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
 
 
 def closest_clause(word: str, cutoff: float) -> str | None:
-    """The clause a misspelt word stands for, if one is close."""
+    """The clause most similar to a misspelt word, if one is similar enough."""
     if len(word) > _LONGEST_WORD:
         return None
     close = difflib.get_close_matches(word.upper(), CLAUSES, n=1, cutoff=cutoff)
@@ -159,33 +159,33 @@ def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
     if opened:
         return _diagnostic("EC104", "this '(' is not closed", opened[-1], "add the missing ')'")
     if last.type == "COMMA":
-        return _diagnostic("EC101", "nothing follows this comma", last, "take it out")
+        return _diagnostic("EC101", "nothing follows this comma", last, "remove it")
     return _diagnostic("EC101", f"something is missing after '{last}'", last, _expected(stuck.allowed))
 
 
 def _negation(stuck: Stuck) -> Diagnostic | None:
     """`!` before a condition."""
     if stuck.type(0) in ("COMPARE", "IN", "BETWEEN", "IS") and stuck.type(-4) == "BANG":
-        hint = "'!' says that something does not happen; write NOT before a condition"
+        hint = "write NOT before a condition; '!' is for patterns"
         return _diagnostic("EC116", "'!' stands before a condition", stuck.token(-4), hint)
     return None
 
 
 def _listed_name(stuck: Stuck) -> bool:
-    """Whether a clause's word stands where a type would, as in `SEQ(Limit l, B b)`."""
+    """Whether the keyword of a clause is in place of a type, as in `SEQ(Limit l, B b)`."""
     begins = stuck.type(-1) in ("LPAR", "COMMA", "BANG")
     ends = ("COMMA", "RPAR")
     return begins and (stuck.type(1) in ends or (stuck.type(1) == "NAME" and stuck.type(2) in ends))
 
 
 def _three_names(stuck: Stuck) -> bool:
-    """Whether reading stopped at the third name of a part, as in `SEQ(Sent Mail a, B b)`."""
+    """Whether parsing stopped at the third name of a part, as in `SEQ(Sent Mail a, B b)`."""
     names = [stuck.type(i) for i in (-2, -1, 0)]
     return names == ["NAME"] * 3 and stuck.type(-3) in ("LPAR", "COMMA", "BANG") and stuck.type(1) in ("COMMA", "RPAR")
 
 
 def _from_sql(stuck: Stuck) -> Diagnostic | None:
-    """What SQL has and this language has not, or has elsewhere."""
+    """Constructs of SQL that this language does not have, or has in another place."""
     token, before = stuck.token(), stuck.type(-1)
     words = [stuck.token(i).upper() if stuck.type(i) == "NAME" else "" for i in (-1, 0, 1)]
     for offset in (-1, 0):
@@ -193,21 +193,21 @@ def _from_sql(stuck: Stuck) -> Diagnostic | None:
             hint = "sort the result afterwards; LIMIT n gives the earliest n matches"
             return _diagnostic("EC105", "there is no ORDER BY", stuck.token(offset), hint)
     if words[1] in _LIKE:
-        hint = "there is LIKE: a.name LIKE 'sur%'; LOWER(a.name) makes upper and lower case the same"
+        hint = "use LIKE: a.name LIKE 'sur%'; LOWER(a.name) ignores case"
         return _diagnostic("EC101", f"there is no {words[1]}", token, hint)
     if stuck.tokens[0].type != "RETURN":
         return None
     if token.type == "STAR" and before in ("RETURN", "COMMA"):
-        hint = "leave RETURN out: then every event of the match is returned"
+        hint = "leave RETURN out to get every event of the match"
         return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
     if token.type == "STAR" and before == "DOT":
-        hint = f"the variable alone is the whole event: RETURN {stuck.token(-2)}"
+        hint = f"write the variable alone for the whole event: RETURN {stuck.token(-2)}"
         return _diagnostic("EC101", "RETURN takes no '*'", token, hint)
     return None
 
 
 def _reserved(stuck: Stuck) -> Diagnostic | None:
-    """A word of the language used as a name: as a type or alias, or, noticed one token late, as a variable."""
+    """A reserved word used as a type, an alias, or (noticed one token late) a variable."""
     word = stuck.token()
     if stuck.type(0) in ("COMMA", "RPAR") and stuck.type(-2) == "NAME" and stuck.type(-3) in ("COMMA", "LPAR", "BANG"):
         word = stuck.token(-1)
@@ -215,12 +215,12 @@ def _reserved(stuck: Stuck) -> Diagnostic | None:
         return None
     if not is_keyword(word.value):
         return None
-    hint = f"as a name it goes in backticks: `{word}`"
-    return _diagnostic("EC101", f"'{word}' is a word of the language, and a name is needed here", word, hint)
+    hint = f"write it in backticks: `{word}`"
+    return _diagnostic("EC101", f"'{word}' is a reserved word, not a name", word, hint)
 
 
 def _unknown_call(stuck: Stuck, opened: list[Token]) -> Diagnostic | None:
-    """A list of parts in the parentheses of something that is no operator: `SEG(A a, B b)`."""
+    """A list of parts after a name that is not an operator: `SEG(A a, B b)`."""
     if not opened or stuck.tokens[0].type != "PATTERN":
         return None
     name = next(before for before, token in pairwise(stuck.tokens) if token is opened[-1])
@@ -230,7 +230,7 @@ def _unknown_call(stuck: Stuck, opened: list[Token]) -> Diagnostic | None:
 
 
 def _expected(allowed: frozenset[str]) -> str | None:
-    """What may stand at a place, in a person's words."""
+    """The allowed tokens, as text for a hint."""
     things = []
     if "SEQ" in allowed:
         things.append("a pattern")

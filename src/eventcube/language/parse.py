@@ -31,7 +31,7 @@ _FILE_NAME = re.compile(r"[^\s()'\"`]+\.[A-Za-z]\w{0,5}")
 
 
 def parse(text: str, source: str = "query") -> Query:
-    """The query that the text says; QuerySyntaxError with all that is wrong, if it says none.
+    """The query of a text; raises QuerySyntaxError with all mistakes.
 
     >>> parse("PATTERN SEQ(A a, B b) WITHIN 10 minutes").within
     TimeWindow(microseconds=600000000)
@@ -44,15 +44,15 @@ def parse(text: str, source: str = "query") -> Query:
 
 
 class _Reading:
-    """One text being read; what is wrong with it gathers in `problems`."""
+    """The parsing of one text; `problems` collects its mistakes."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.problems: list[Diagnostic] = []
-        self.said = Clauses()
-        self.words: dict[str, Span] = {}
+        self.clauses = Clauses()
+        self.clause_spans: dict[str, Span] = {}
 
-    def complain(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+    def report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self.problems.append(Diagnostic(code, message, span, hint))
 
     def read(self, source: str) -> Query | None:
@@ -60,27 +60,27 @@ class _Reading:
         self.problems += unreadable
         if not tokens and not unreadable:
             hint = "begin with PATTERN SEQ(A a, B b) WITHIN 10 minutes"
-            self.complain("EC100", "the query is empty", Span(0, 0), hint)
+            self.report("EC100", "the query is empty", Span(0, 0), hint)
         elif not unreadable:
             self._read_clauses(self._without_misspelt_units(tokens))
-            # After very many mistakes the rest has not been read.
+            # After very many mistakes the rest has not been parsed.
             if len(self.problems) <= MOST_SHOWN:
                 self._check_together()
         if self.problems and (other := foreign_query(tokens)):
             self.problems = [other]
-        if self.problems or self.said.pattern is None:
+        if self.problems or self.clauses.pattern is None:
             return None
         return Query(
-            pattern=self.said.pattern,
-            from_=self.said.from_,
-            where=self.said.where or (),
-            partition_by=self.said.partition_by or (),
-            group_by=self.said.group_by or (),
-            agg=self.said.agg or (),
-            having=self.said.having or (),
-            within=self.said.within,
-            returns=self.said.returns or (),
-            limit=self.said.limit,
+            pattern=self.clauses.pattern,
+            from_=self.clauses.from_,
+            where=self.clauses.where or (),
+            partition_by=self.clauses.partition_by or (),
+            group_by=self.clauses.group_by or (),
+            agg=self.clauses.agg or (),
+            having=self.clauses.having or (),
+            within=self.clauses.within,
+            returns=self.clauses.returns or (),
+            limit=self.clauses.limit,
             text=self.text,
             source=source,
         )
@@ -101,7 +101,7 @@ class _Reading:
             first = clause.tokens[0]
             if first.type == "SEMICOLON" and (len(clause.tokens) > 1 or waiting):
                 after = clause.tokens[1] if len(clause.tokens) > 1 else waiting[-1].tokens[0]
-                self.complain("EC101", "the query ends at ';'", span_of(after), "one text holds one query")
+                self.report("EC101", "the query ends at ';'", span_of(after), "one text holds one query")
                 return
             if first.type != "SEMICOLON" and first.type not in CLAUSES:
                 guess = closest_clause(first.value, 0.75) if first.type == "NAME" else None
@@ -120,19 +120,19 @@ class _Reading:
         if first.upper() in WORDS:
             self.problems.append(no_such(first))
             return
-        self.words["PATTERN"] = span_of(first)
+        self.clause_spans["PATTERN"] = span_of(first)
         hint = "begin with PATTERN SEQ(A a, B b)"
         if _FILE_NAME.fullmatch(self.text.strip()):
             hint = f"give the text of the file, not its name: Path({self.text.strip()!r}).read_text()"
-        self.complain("EC106", "the query does not begin with PATTERN", span_of(first), hint)
+        self.report("EC106", "the query does not begin with PATTERN", span_of(first), hint)
 
     def _read_clause(self, clause: ClauseTokens) -> ClauseTokens | None:
-        """Read one clause; what is left of it, if another clause with its word misspelt seems to be in it."""
+        """Parse one clause; return the rest of its tokens if a misspelt clause seems to begin in it."""
         word = clause.tokens[0]
-        if word.type in self.words:
+        if word.type in self.clause_spans:
             hint = "join conditions with AND" if word.type == "WHERE" else "leave out one of them"
-            self.complain("EC107", f"{spoken(word.type)} is given twice", span_of(word), hint)
-        self.words.setdefault(word.type, span_of(word))
+            self.report("EC107", f"{spoken(word.type)} is given twice", span_of(word), hint)
+        self.clause_spans.setdefault(word.type, span_of(word))
         result = _parse(clause.tokens)
         if isinstance(result, Tree):
             self._build(result, clause.tokens)
@@ -166,27 +166,27 @@ class _Reading:
         if deep or clause is None:
             return
         parts = {f.name: getattr(clause, f.name) for f in fields(Clauses) if getattr(clause, f.name) is not None}
-        already = {f.name: getattr(self.said, f.name) for f in fields(Clauses)}
-        self.said = Clauses(**(already | parts))
+        already = {f.name: getattr(self.clauses, f.name) for f in fields(Clauses)}
+        self.clauses = Clauses(**(already | parts))
 
     def _check_together(self) -> None:
-        said = self.said
-        if "PATTERN" not in self.words and not any(p.code == "EC127" for p in self.problems):
-            at = Span(0, 0) if not self.words else min(self.words.values(), key=lambda span: span.start)
-            self.complain("EC106", "PATTERN is missing", at, "say what to look for: PATTERN SEQ(A a, B b)")
-        if said.pattern is not None:
-            self.problems += islice(check_names(said.pattern, self.text), MOST_COUNTED)
-        if "AGG" in self.words and "RETURN" in self.words:
+        clauses = self.clauses
+        if "PATTERN" not in self.clause_spans and not any(p.code == "EC127" for p in self.problems):
+            at = Span(0, 0) if not self.clause_spans else min(self.clause_spans.values(), key=lambda span: span.start)
+            self.report("EC106", "PATTERN is missing", at, "say what to look for: PATTERN SEQ(A a, B b)")
+        if clauses.pattern is not None:
+            self.problems += islice(check_names(clauses.pattern, self.text), MOST_COUNTED)
+        if "AGG" in self.clause_spans and "RETURN" in self.clause_spans:
             hint = "choose one: AGG gives a row for each group, RETURN one for each match"
-            self.complain("EC119", "AGG and RETURN do not go together", self.words["RETURN"], hint)
-        if "GROUPBY" in self.words and "AGG" not in self.words:
+            self.report("EC119", "AGG and RETURN do not go together", self.clause_spans["RETURN"], hint)
+        if "GROUPBY" in self.clause_spans and "AGG" not in self.clause_spans:
             hint = "say what to compute for each group: AGG COUNT(*)"
-            self.complain("EC120", "GROUPBY needs AGG", self.words["GROUPBY"], hint)
-        if "HAVING" in self.words and "AGG" not in self.words:
+            self.report("EC120", "GROUPBY needs AGG", self.clause_spans["GROUPBY"], hint)
+        if "HAVING" in self.clause_spans and "AGG" not in self.clause_spans:
             hint = "it picks groups: AGG COUNT(*) AS n HAVING n > 3; conditions on events go after WHERE"
-            self.complain("EC137", "HAVING needs AGG", self.words["HAVING"], hint)
-        self.problems += islice(check_columns(said.returns or ()), MOST_COUNTED)
-        self.problems += islice(check_columns((*(said.group_by or ()), *(said.agg or ()))), MOST_COUNTED)
+            self.report("EC137", "HAVING needs AGG", self.clause_spans["HAVING"], hint)
+        self.problems += islice(check_columns(clauses.returns or ()), MOST_COUNTED)
+        self.problems += islice(check_columns((*(clauses.group_by or ()), *(clauses.agg or ()))), MOST_COUNTED)
 
 
 def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:
@@ -199,7 +199,7 @@ def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:
         tree: Tree[Token] = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
         return tree
     except UnexpectedToken:
-        # To find that a token does not fit, the parser may have closed what was open: ask one that has not seen it.
+        # The parser may have reduced open rules before it rejected the token: ask one that has not seen the token.
         before = grammar().parse_interactive()
         for token in tokens[:fed]:
             before.feed_token(token)

@@ -106,7 +106,7 @@ def print_value(value: s.Value) -> str:
 
 
 def print_window(window: s.TimeWindow | s.CountWindow) -> str:
-    """The window as it stands after WITHIN."""
+    """The window as written after WITHIN."""
     match window:
         case s.TimeWindow(microseconds):
             return write_duration(microseconds)
@@ -135,7 +135,7 @@ def print_aggregate(aggregate: s.Aggregate) -> str:
 
 
 def column_name(column: s.Item | s.Aggregate) -> str:
-    """What a column of the result is called: its alias, else a variable's name, else how it is written."""
+    """The name of a result column: its alias, else its variable, else its text."""
     match column:
         case s.Item(alias=str() as alias) | s.Aggregate(alias=str() as alias):
             return alias

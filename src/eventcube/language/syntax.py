@@ -18,7 +18,7 @@ def _span() -> Span:
     return field(default=NOWHERE, compare=False, repr=False)
 
 
-# Values: what has a number, a text, a truth or a time.
+# Values: numbers, texts, booleans, times.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time as a value: `o.ts - r.ts < 5 minutes`."""
+    """A duration as a value: `o.ts - r.ts < 5 minutes`."""
 
     microseconds: int
     span: Span = _span()
@@ -48,7 +48,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A moment as a value: `TIMESTAMP '2024-01-31 12:00:00'`, in microseconds since 1970.
+    """A timestamp as a value: `TIMESTAMP '2024-01-31 12:00:00'`, in microseconds since 1970.
 
     Written with a zone they are counted in UTC, without one (`zoned` is false) on the clock of a zone not yet known.
     """
@@ -110,7 +110,7 @@ class Aggregate:
 Value = Attribute | Literal | Duration | Timestamp | Arithmetic | Minus | Call | Column | Aggregate
 
 
-# Qualifications: what holds or does not.
+# Quals: conditions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Component:
 
     @property
     def name(self) -> str:
-        """What the component is called in quals and results."""
+        """The name of the component in quals and results."""
         return self.var or self.type or ANY
 
 

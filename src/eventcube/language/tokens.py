@@ -13,19 +13,19 @@ from lark import Lark, Token
 from eventcube.errors import MOST_COUNTED, Diagnostic, Span
 from eventcube.language.identifiers import CLAUSES, is_keyword
 
-# So many words and signs a query may have: reading takes about 20 microseconds for each.
+# The most words and signs of a query: parsing takes about 20 microseconds for each.
 MAX_TOKENS = 100_000
 
 _UNCLOSED = {"'": "text", '"': "text", "`": "name"}
-_INSTEAD = {
+_HINTS = {
     "&": "join conditions with AND; AND(A a, B b) is a pattern of both",
-    "||": "join conditions with OR; texts cannot be joined, return each of them",
+    "||": "join conditions with OR; there is no concatenation, return each text",
     "|": "join conditions with OR; OR(A a, B b) is a pattern of either",
     "~": "there are no regular expressions; compare text with =, IN or LIKE 'abc%'",
-    "?": "for an event that may be missing, name both cases: OR(SEQ(A a, B b), B c)",
-    ":": "an event is named by its type and then its variable: A a",
+    "?": "for an optional event, write both cases: OR(SEQ(A a, B b), B c)",
+    ":": "write the type, then the variable: A a",
     "→": "one after the other is SEQ(A a, B b)",
-    "¬": "what does not happen is written with !",
+    "¬": "write ! before what must not happen",
     "≤": "write <=",
     "≥": "write >=",
     "≠": "write !=",
@@ -43,7 +43,7 @@ _INDEX = re.compile(r"\[[^][\n]{0,40}\]")
 
 @dataclass(frozen=True, slots=True)
 class ClauseTokens:
-    """The tokens of one clause, its word first; `end` is where the next one begins."""
+    """The tokens of one clause, its keyword first; `end` is the offset of the next clause."""
 
     tokens: tuple[Token, ...]
     end: int
@@ -57,7 +57,7 @@ def grammar() -> Lark:
 
 
 def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
-    """The tokens of the text, and what in it is none; what is unreadable is passed over."""
+    """The tokens of the text, and a mistake for each unreadable piece, which is skipped."""
     tokens: list[Token] = []
     problems: list[Diagnostic] = []
     readable_from = 0
@@ -66,7 +66,7 @@ def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
         if at < readable_from:
             continue
         if len(tokens) == MAX_TOKENS:
-            hint = "a long list of constants is better a column of the events"
+            hint = "put a long list of constants into a column of the events"
             problems.append(Diagnostic("EC129", f"more than {MAX_TOKENS} words and signs", Span(at, at + 1), hint))
             break
         if token.type != "UNREADABLE":
@@ -74,15 +74,15 @@ def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
             continue
         problem = _unreadable(text, at)
         problems.append(problem)
-        # Quotes that do not close swallow all that follows, so nothing after them can be judged.
+        # After an unclosed quote the rest of the text is unknown.
         if problem.code == "EC103" or len(problems) == MOST_COUNTED:
             break
         readable_from = problem.span.end if problem.span else at + 1
-    return _in_context(tokens), problems
+    return _with_names(tokens), problems
 
 
 def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
-    """The tokens cut before each clause's word and before `;`; the first piece may begin with any token."""
+    """The tokens split before each clause's keyword and before `;`; the first clause may begin with any token."""
     starts = []
     inside = _inside_parentheses(tokens)
     depth = 0
@@ -90,9 +90,9 @@ def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
         depth += {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
         following = tokens[i + 1].type if i + 1 < len(tokens) else ""
         listed = depth > 0 and previous is not None and previous.type in ("LPAR", "COMMA", "BANG")
-        # In a list, `limit l` is a name that lacks its backticks, while `LIMIT 5` shows that the list was not closed.
+        # In a list, `limit l` is a name without its backticks, while `LIMIT 5` shows that the list is not closed.
         named = listed and following not in ("INT", "FLOAT")
-        # So is that of `a.x AS limit`, if no clause follows after it.
+        # In `a.x AS limit` it is a name, too, if no value follows.
         named = named or (previous is not None and previous.type == "AS" and following in ("", "COMMA", *CLAUSES))
         begins = token.type in CLAUSES and not inside[i] and not named
         if begins or i == 0 or token.type == "SEMICOLON":
@@ -105,7 +105,7 @@ def tokens_to_clauses(tokens: list[Token], end: int) -> list[ClauseTokens]:
 
 
 def _inside_parentheses(tokens: list[Token]) -> list[bool]:
-    """For each token whether it stands between a '(' and the ')' that closes it; one that is never closed is none."""
+    """For each token whether it is between a '(' and its ')'; an unclosed '(' does not count."""
     starts: list[int] = []
     steps = [0] * (len(tokens) + 1)
     for i, token in enumerate(tokens):
@@ -121,8 +121,8 @@ def _with_previous(tokens: list[Token]) -> list[tuple[Token | None, Token]]:
     return list(zip([None, *tokens], tokens, strict=False))
 
 
-def _in_context(tokens: list[Token]) -> list[Token]:
-    """The tokens, with words that are names where they stand as names."""
+def _with_names(tokens: list[Token]) -> list[Token]:
+    """The tokens, with keywords turned into names where they are used as names."""
     kinds = ["", "", *(token.type for token in tokens), ""]
     return [
         token.update(type="NAME") if _is_name(token, kinds[i], kinds[i + 1], kinds[i + 3]) else token
@@ -131,7 +131,7 @@ def _in_context(tokens: list[Token]) -> list[Token]:
 
 
 def _is_name(token: Token, earlier: str, previous: str, following: str) -> bool:
-    """Whether a word of the language is a name between the tokens of these types."""
+    """Whether a keyword is a name between tokens of these types."""
     match token.type:
         case "LIKE":
             # After a value, or before a text, it compares; `Like l` is an event.
@@ -162,16 +162,16 @@ def _unreadable(text: str, at: int) -> Diagnostic:
     if found := _REPETITION.match(text, at):
         return repetition(Span(at, found.end()), found[0])
     if found := _INDEX.match(text, at):
-        hint = "every event has a variable of its own: a1.x and a2.x with SEQ(A a1, A a2)"
-        hint = "a list of values stands in parentheses: IN (1, 2)" if "," in found[0] else hint
+        hint = "give every event its own variable: a1.x and a2.x with SEQ(A a1, A a2)"
+        hint = "write a list of values in parentheses: IN (1, 2)" if "," in found[0] else hint
         return Diagnostic("EC102", f"'{found[0]}' has no meaning here", Span(at, found.end()), hint)
     stop = _end_of_run(text, at)
     shown = text[at:stop] if char.isprintable() else f"U+{ord(char):04X}"
-    instead = _INSTEAD.get(shown) or _INSTEAD.get(char)
+    instead = _HINTS.get(shown) or _HINTS.get(char)
     return Diagnostic("EC102", f"'{shown}' has no meaning here", Span(at, stop), instead)
 
 
 def repetition(span: Span, written: str) -> Diagnostic:
-    """The complaint about a sign that repeats an event in other languages."""
-    hint = "write out as many as you mean: SEQ(A a1, A a2, A a3); other events may always lie in between"
+    """The mistake of a repetition, as in other languages."""
+    hint = "write out every event: SEQ(A a1, A a2, A a3); other events may occur in between"
     return Diagnostic("EC124", f"there is no repetition such as '{written}'", span, hint)

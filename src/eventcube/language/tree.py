@@ -1,4 +1,4 @@
-"""What syntax trees mention, and conditions taken apart."""
+"""The attributes in syntax trees, and conditions split at AND."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from eventcube.nodes import walk
 
 
 def attributes(node: Value | Qual) -> Iterator[Attribute]:
-    """Every attribute that a value or a condition mentions, in the order of the text."""
+    """Every attribute in a value or a condition, in the order of the text."""
     return (found for found in walk(node) if isinstance(found, Attribute))
 
 
 def conjuncts(quals: Iterable[Qual]) -> Iterator[Qual]:
-    """The conditions with every AND and every chain at their top taken apart."""
+    """The conditions, split at every AND and every chain at their top."""
     for qual in quals:
         if isinstance(qual, AllOf):
             yield from conjuncts(qual.quals)

@@ -1,7 +1,7 @@
-"""What an expression is while it is not yet known where it stands.
+"""Expressions whose meaning depends on their place.
 
 `A` is a component inside SEQ, a variable after RETURN and a mistake after WHERE; `5 events` is a window but no
-value. These nodes keep what was written until its place decides.
+value. These nodes keep the text until its place decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number with its unit, both as written."""
+    """A number and its unit, as written."""
 
     number: str
     unit: str

@@ -1,4 +1,4 @@
-"""Conditions that speak of two alternatives of one OR, of which a match takes one: they are applied to no match."""
+"""Conditions on two alternatives of one OR: a match takes one alternative, so they apply to no match."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from eventcube.plan.suspicions import shown
 
 
 def never_applied(query: LogicalQuery, region: Region) -> Iterator[Diagnostic]:
-    """The conditions of a region that are applied to no match, and what to write instead."""
+    """The conditions of a region that apply to no match, and what to write instead."""
     for predicate in region.never_applied:
-        hint = _one_for_each(predicate.qual, query) or _other_tie(predicate.qual, query, region)
+        hint = _one_for_each_alternative(predicate.qual, query) or _transitive_equality(predicate.qual, query, region)
         hint = hint or "AND(…) binds both of them, OR(…) only one"
-        message = f"{shown(predicate.qual)} is never applied: {no_match_has(predicate, query)}"
+        message = f"{shown(predicate.qual)} never applies: {no_match_has(predicate, query)}"
         yield Diagnostic("EC514", message, predicate.qual.span, hint)
 
 
 def no_match_has(predicate: Predicate, query: LogicalQuery) -> str:
-    """Why no match is tested by the predicate."""
+    """Why the predicate applies to no match."""
     slots = [query.slots[s] for s in sorted(predicate.slots)]
     for one, other in combinations(slots, 2):
         if query.exclusive(one, other):
             return f"no match has both {one.name} and {other.name}"
     names = " and ".join(s.name for s in slots if s.alternatives)
-    return f"no match of the alternative that it stands in has {names}"
+    return f"no match of its alternative has {names}"
 
 
-def _one_for_each(qual: Qual, query: LogicalQuery) -> str | None:
-    """The condition as one for each alternative, each of which is applied."""
+def _one_for_each_alternative(qual: Qual, query: LogicalQuery) -> str | None:
+    """The hint that splits the condition into one for each alternative."""
     if isinstance(qual, AnyOf):
         parts = list(qual.quals)
     else:
@@ -42,7 +42,7 @@ def _one_for_each(qual: Qual, query: LogicalQuery) -> str | None:
         parts = [_with_argument(qual, i) for i in range(min(counts, default=0))]
     if not parts or any(_is_excluded(part, query) for part in parts):
         return None
-    return f"write a condition for each, joined by AND: {' AND '.join(map(print_qual, parts))}"
+    return f"write one condition for each alternative: {' AND '.join(map(print_qual, parts))}"
 
 
 def _with_argument(qual: Qual, index: int) -> Qual:
@@ -54,8 +54,8 @@ def _with_argument(qual: Qual, index: int) -> Qual:
     return transform(qual, picked)
 
 
-def _other_tie(qual: Qual, query: LogicalQuery, region: Region) -> str | None:
-    """For `b.x = c.x` beside `a.x = b.x` that is `a.x = c.x`."""
+def _transitive_equality(qual: Qual, query: LogicalQuery, region: Region) -> str | None:
+    """The hint to write `a.x = c.x` instead of `b.x = c.x` beside `a.x = b.x`."""
     match qual:
         case Comparison("=", Attribute() as left, Attribute() as right):
             for one, other in ((left, right), (right, left)):

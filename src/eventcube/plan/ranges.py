@@ -1,4 +1,4 @@
-"""The values that something can have whatever the events: hours go from 0 to 23, an event has its component's type."""
+"""Ranges of values that hold for all events: hours are 0 to 23, an event has its component's type."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from eventcube.language.identifiers import write_name
 from eventcube.language.syntax import Attribute, Call, Comparison, Literal, Qual, Value
 from eventcube.plan.logical import LogicalQuery, Slot
 from eventcube.plan.terms import MICROSECONDS, NUMBER, TEXT, Term
-from eventcube.plan.values import Values, compared
+from eventcube.plan.values import Values, satisfying
 
-# The least and the greatest value of each part of a time; a year may be any.
+# The least and the greatest value of each part of a time; years have no range.
 _PARTS = {"MONTH": (1, 12), "DAY": (1, 31), "WEEKDAY": (1, 7), "HOUR": (0, 23), "MINUTE": (0, 59)}
 _NEVER_NEGATIVE = ("ABS", "LENGTH")
-# What people take for the first or the last.
+# Hints on the first and last value.
 _HINTS = {
     "MONTH": "January is 1, December 12",
     "WEEKDAY": "Monday is 1, Sunday 7",
@@ -24,33 +24,33 @@ _HINTS = {
 
 
 def is_ranged(call: Call, unit: str) -> bool:
-    """Whether a function gives only some of the values that it is compared with."""
+    """Whether the values of a function have a known range."""
     if call.function in _PARTS:
         return unit == NUMBER
     return call.function in _NEVER_NEGATIVE and unit in (NUMBER, MICROSECONDS)
 
 
 def value_range(term: Term, query: LogicalQuery) -> tuple[str, Values] | None:
-    """Why an attribute or a function cannot have every value, and those it can have; None if it may have any."""
+    """The range of an attribute or a function, with the reason; None if it may have any value."""
     match term.value:
         case Call(function) if function in _PARTS:
             low, high = _PARTS[function]
-            return f"{function} gives {low} to {high}", _only(range(low, high + 1))
+            return f"{function} gives {low} to {high}", _exactly(range(low, high + 1))
         case Call(function):
-            return f"{function} is never negative", compared(">=", 0)
+            return f"{function} is never negative", satisfying(">=", 0)
         case Attribute(var) if is_type(term.value, query) and term.unit == TEXT:
             slot = query.slot(var)
-            return None if slot.types is None else (_typed(slot), _only(slot.types))
+            return None if slot.types is None else (_type_phrase(slot), _exactly(slot.types))
     return None
 
 
 def range_hint(qual: Qual, term: Term, query: LogicalQuery) -> str | None:
-    """What helps where a value is out of its range."""
+    """The hint for a comparison with a value out of range."""
     match qual, term.value:
         case _, Call(function):
             return _HINTS.get(function)
         case Comparison("=", Attribute(var) as one, Literal(str() as type_)), _ if is_type(one, query):
-            return f"the pattern says of what type an event is: {write_name(type_)} {write_name(var)}"
+            return f"write the type in the pattern: {write_name(type_)} {write_name(var)}"
     return None
 
 
@@ -59,8 +59,8 @@ def is_type(value: Value, query: LogicalQuery) -> bool:
     return isinstance(value, Attribute) and value.name == query.schema.type
 
 
-def types_apart(left: Value, right: Value, query: LogicalQuery) -> str:
-    """Why the types of two events are never the same; empty if they may be, or if these are no types."""
+def disjoint_types(left: Value, right: Value, query: LogicalQuery) -> str:
+    """Why the types of two events are never the same; empty if they may be, or if the values are not types."""
     if not (isinstance(left, Attribute) and isinstance(right, Attribute)):
         return ""
     if not (is_type(left, query) and is_type(right, query)):
@@ -68,13 +68,13 @@ def types_apart(left: Value, right: Value, query: LogicalQuery) -> str:
     one, other = query.slot(left.var), query.slot(right.var)
     if one.types is None or other.types is None or one.types & other.types:
         return ""
-    return f"{_typed(one)}, and {_typed(other)}"
+    return f"{_type_phrase(one)}, and {_type_phrase(other)}"
 
 
-def _typed(slot: Slot) -> str:
+def _type_phrase(slot: Slot) -> str:
     below = " or one below it" if slot.types is not None and slot.types - {slot.type} else ""
     return f"{slot.name} is of type {slot.type}{below}"
 
 
-def _only(values: Iterable[Any]) -> Values:
+def _exactly(values: Iterable[Any]) -> Values:
     return tuple(((0, value, False), (0, value, True)) for value in sorted(values))

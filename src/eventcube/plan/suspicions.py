@@ -1,4 +1,4 @@
-"""What the text of a query alone shows to be a slip: comparisons with NULL, LIKE without a wildcard, windows."""
+"""Probable mistakes that the text of a query shows: comparisons with NULL, LIKE without a wildcard, windows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_VALUE = "nothing compares with NULL"
 
 
 def suspicions(query: Query) -> list[Diagnostic]:
-    """All that can be told of a query before it is bound to columns."""
+    """All warnings about a query that need no columns."""
     quals = [*_quals_of(query.pattern), *query.where]
     return [*missing_window(query), *small_windows(query), *(d for q in quals for d in suspicious_values(q))]
 
@@ -57,17 +57,14 @@ def _quals_of(part: Part) -> Iterator[Qual]:
 
 
 def missing_window(query: Query, which: str = "the query") -> Iterator[Diagnostic]:
-    """A query without WITHIN: where input ends that is allowed, but seldom meant."""
+    """The warning about a query without WITHIN: a bounded input allows it, but it is seldom wanted."""
     if query.within is None and not _is_one_event(query.pattern):
-        message = (
-            f"{which} has no WITHIN, so it keeps its events to the end, however old they are: "
-            "this can be slow and find very much"
-        )
-        yield Diagnostic("EC500", message, hint="add, say, WITHIN 10 minutes")
+        message = f"{which} has no WITHIN, so it keeps all its events: this can be slow and find very many matches"
+        yield Diagnostic("EC500", message, hint="add a window, such as WITHIN 10 minutes")
 
 
 def _is_one_event(part: Part) -> bool:
-    """Whether every match is one event, and nothing is looked for beside it."""
+    """Whether every match is one event, without negated parts."""
     match part:
         case Component():
             return True
@@ -80,7 +77,7 @@ def _is_one_event(part: Part) -> bool:
 
 
 def small_windows(query: Query) -> Iterator[Diagnostic]:
-    """A window of fewer events than a match has at least, or a match with one of the alternatives of an OR."""
+    """The warning about a window of fewer events than every match has, or every match with one alternative of an OR."""
     window = query.within
     if not isinstance(window, CountWindow):
         return
@@ -93,7 +90,7 @@ def small_windows(query: Query) -> Iterator[Diagnostic]:
 
 
 def _small_alternatives(pattern: Pattern, others: int, most: int) -> Iterator[Diagnostic]:
-    """The alternatives whose matches do not fit a window of so many events, beside as many others at least."""
+    """The alternatives whose matches, with at least `others` more events, exceed a window of `most` events."""
     if isinstance(pattern, Component):
         return
     parts = [part for part in pattern.parts if not isinstance(part, Not)]
@@ -115,7 +112,7 @@ def _small_alternatives(pattern: Pattern, others: int, most: int) -> Iterator[Di
 
 
 def _least_events(part: Part) -> int:
-    """How many events a match has at least; all of them are different ones."""
+    """The least number of events of a match; a match has no event twice."""
     match part:
         case Component():
             return 1
@@ -135,7 +132,7 @@ def _events(count: int) -> str:
 
 
 def suspicious_values(qual: Qual) -> Iterator[Diagnostic]:
-    """Comparisons with NULL, and LIKE without a wildcard, wherever they stand in a condition."""
+    """Comparisons with NULL, and LIKE without a wildcard, anywhere in a condition."""
     yield from null_comparisons(qual)
     for like in walk(qual):
         if isinstance(like, Like):
@@ -143,7 +140,7 @@ def suspicious_values(qual: Qual) -> Iterator[Diagnostic]:
 
 
 def null_comparisons(qual: Qual) -> Iterator[Diagnostic]:
-    """Comparisons with NULL, wherever they stand in a condition."""
+    """Comparisons with NULL, anywhere in a condition."""
     match qual:
         case NotQual(Comparison("=" | "!=" as op, left, right)) if _is_null(left) or _is_null(right):
             other = print_value(right if _is_null(left) else left)
@@ -154,7 +151,7 @@ def null_comparisons(qual: Qual) -> Iterator[Diagnostic]:
             asked = {"=": f"write {other} IS NULL", "!=": f"write {other} IS NOT NULL"}.get(op)
             yield Diagnostic("EC510", f"{shown(qual)} never holds: {_NO_VALUE}", qual.span, asked)
         case NotQual(In(value, options)) if any(map(_is_null, options)):
-            hint = f"leave NULL out; {print_value(value)} IS NOT NULL asks for it"
+            hint = f"leave NULL out; {print_value(value)} IS NOT NULL excludes nulls"
             yield Diagnostic("EC510", f"{shown(qual)} never holds: {_NO_VALUE}", qual.span, hint)
         case In(value, options) if any(map(_is_null, options)):
             hint = f"write {print_value(value)} IN (…) OR {print_value(value)} IS NULL"
@@ -175,7 +172,7 @@ def _is_null(value: Value) -> bool:
 
 
 def _plain_like(like: Like) -> Iterator[Diagnostic]:
-    """LIKE with a wildcard of another language and none of its own, which finds one text only."""
+    """LIKE with a wildcard of another language and without `%` or `_`, which finds one text only."""
     signs = [sign for sign in _WILDCARDS_ELSEWHERE if sign in like.pattern]
     if not signs or any(sign in like.pattern for sign in ("%", "_", like.escape)):
         return
@@ -186,6 +183,6 @@ def _plain_like(like: Like) -> Iterator[Diagnostic]:
 
 
 def shown(qual: Qual) -> str:
-    """The condition as it stands in a message."""
+    """The condition as text for a message, shortened."""
     text = print_qual(qual)
     return f"`{text if len(text) <= 80 else text[:79] + '…'}`"

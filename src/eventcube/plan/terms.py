@@ -1,4 +1,4 @@
-"""The values that conditions make claims about."""
+"""Terms: the values that conditions compare with constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eventcube.language.syntax import Attribute, Call
 
-# What a value is compared with: numbers, numbers of microseconds, texts, true and false, or itself.
+# What a condition compares a term with: numbers, microseconds, texts, true and false, or the term itself.
 NUMBER, MICROSECONDS, TEXT, TRUTH, SAME = "number", "microseconds", "text", "truth", "same"
 
 
@@ -14,7 +14,7 @@ NUMBER, MICROSECONDS, TEXT, TRUTH, SAME = "number", "microseconds", "text", "tru
 class Term:
     """An attribute or a function, or with `since` the time from that event to the one whose time is `value`.
 
-    `unit` says what constants are.
+    `unit` is the kind of constants that it is compared with.
     """
 
     value: Attribute | Call

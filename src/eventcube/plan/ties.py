@@ -1,4 +1,4 @@
-"""Events around a negated part that are tied to its events, but not to each other: `a.id = x.id = c.id` with `!B x`."""
+"""Outer events that are equal only through a negated event: `a.id = x.id = c.id` with `!B x`."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from eventcube.plan.logical import LogicalQuery, Predicate, Region, negations
 from eventcube.plan.suspicions import shown
 
 
-def loose_ends(query: LogicalQuery) -> Iterator[Diagnostic]:
-    """The pairs of attributes that only a negated event between them ties to each other."""
+def missing_equalities(query: LogicalQuery) -> Iterator[Diagnostic]:
+    """The warnings about pairs of attributes that only a negated event makes equal."""
     for region, around in _negated(query.region, ()):
-        yield from _Ties(query, region, around).loose_ends()
+        yield from _EqualityTies(query, region, around).missing_equalities()
 
 
 def _negated(region: Region, around: tuple[Region, ...]) -> Iterator[tuple[Region, tuple[Region, ...]]]:
-    """The negated regions, each with those around it."""
+    """The negated regions, each with the regions around it."""
     for negation in negations(region.node):
         yield negation.region, (*around, region)
         yield from _negated(negation.region, (*around, region))
 
 
-class _Ties:
-    """What equalities tie together in a negated region, and in those around it."""
+class _EqualityTies:
+    """The equalities of a negated region, and of the regions around it."""
 
     def __init__(self, query: LogicalQuery, region: Region, around: tuple[Region, ...]) -> None:
         self.query = query
-        self.own = [p for p in region.predicates if _equality(p) is not None]
+        self.inner = [p for p in region.predicates if _equality(p) is not None]
         self.outer = [p for other in around for p in other.predicates]
         self.visible = {other.index for other in around}
-        self.outside = _Classes(_equality(p) for p in self.outer)
-        self.everywhere = _Classes(_equality(p) for p in (*self.outer, *self.own))
+        self.outside = _EqualityClasses(_equality(p) for p in self.outer)
+        self.everywhere = _EqualityClasses(_equality(p) for p in (*self.outer, *self.inner))
 
-    def loose_ends(self) -> Iterator[Diagnostic]:
-        tying = [p for p in self.own if self._inside(p)]
+    def missing_equalities(self) -> Iterator[Diagnostic]:
+        tying = [p for p in self.inner if self._inside(p)]
         ends = [(a, p) for p in tying for a in attributes(p.qual) if self._is_outside(a)]
-        told: set[Hashable] = set()
+        reported: set[Hashable] = set()
         for (one, first), (other, second) in combinations(ends, 2):
             joined = self.everywhere.of(one)
-            if joined in told or joined != self.everywhere.of(other) or self._is_tied(one, other):
+            if joined in reported or joined != self.everywhere.of(other) or self._is_tied(one, other):
                 continue
-            told.add(joined)
+            reported.add(joined)
             between = dict.fromkeys(a.var for p in (first, second) for a in self._inside(p))
             pair = f"{print_value(one)} = {print_value(other)}"
             message = (
@@ -63,7 +63,7 @@ class _Ties:
         return self.query.slot(attribute.var).region in self.visible
 
     def _is_tied(self, one: Attribute, other: Attribute) -> bool:
-        """Whether the two may be the same for another reason, or need not be compared."""
+        """Whether the two are compared elsewhere, or need no comparison."""
         slots = self.query.slot(one.var), self.query.slot(other.var)
         return (
             slots[0] == slots[1]
@@ -74,8 +74,8 @@ class _Ties:
         )
 
 
-class _Classes:
-    """What is equal, by pairs that are."""
+class _EqualityClasses:
+    """Equivalence classes of values, from pairs of equal ones."""
 
     def __init__(self, pairs: Iterable[tuple[Hashable, Hashable] | None]) -> None:
         self._parents: dict[Hashable, Hashable] = {}
@@ -84,14 +84,14 @@ class _Classes:
                 self._parents[self.of(pair[0])] = self.of(pair[1])
 
     def of(self, value: Hashable) -> Hashable:
-        """One of the values that are equal to this one, the same for all of them."""
+        """The representative of the class of a value."""
         while value in self._parents and self._parents[value] != value:
             value = self._parents[value]
         return value
 
 
 def _equality(predicate: Predicate) -> tuple[Hashable, Hashable] | None:
-    """The two attributes, or attribute and constant, that a condition says are equal."""
+    """The two sides of an equality of attributes or constants; None for other conditions."""
     match predicate.qual:
         case Comparison("=", Attribute() | Literal() as left, Attribute() | Literal() as right):
             return left, right

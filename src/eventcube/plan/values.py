@@ -1,6 +1,6 @@
-"""Sets of values that can be ordered: unions of intervals, as far as conditions with constants can tell them.
+"""Sets of ordered values as unions of intervals, as comparisons with constants define them.
 
-A set is a tuple of stretches, each from one cut to another, in order and apart. A cut lies just before or just after a
+A set is a tuple of disjoint intervals in order, each from one cut to another. A cut is just before or just after a
 value, or at one of the two ends.
 """
 
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-# Which side of all values (-1 or 1) or among them (0), the value, and whether the cut lies after it.
+# Below all values (-1), above them (1) or at a value (0); the value; whether the cut is after it.
 Cut = tuple[int, Any, bool]
 Values = tuple[tuple[Cut, Cut], ...]
 
 _LOWEST: Cut = (-1, 0, False)
 _HIGHEST: Cut = (1, 0, False)
-EVERY: Values = ((_LOWEST, _HIGHEST),)
-NONE: Values = ()
+ALL_VALUES: Values = ((_LOWEST, _HIGHEST),)
+NO_VALUES: Values = ()
 
 
-def compared(op: str, value: Any) -> Values:
-    """The values that compare so with a value.
+def satisfying(op: str, value: Any) -> Values:
+    """The values x for which `x op value` holds.
 
-    >>> both(compared(">", 5), compared("<", 3))
+    >>> intersect(satisfying(">", 5), satisfying("<", 3))
     ()
     """
     before, after = (0, value, False), (0, value, True)
@@ -41,29 +41,29 @@ def compared(op: str, value: Any) -> Values:
             return ((before, _HIGHEST),)
 
 
-def both(one: Values, other: Values) -> Values:
+def intersect(one: Values, other: Values) -> Values:
     """The values in both sets."""
     found, i, j = [], 0, 0
     while i < len(one) and j < len(other):
         start, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
         if start < end:
             found.append((start, end))
-        # The stretch that ends first meets nothing further on.
+        # The interval that ends first meets no later one.
         i, j = (i + 1, j) if one[i][1] < other[j][1] else (i, j + 1)
     return tuple(found)
 
 
-def rest(values: Values) -> Values:
+def complement(values: Values) -> Values:
     """The values that are not in the set."""
     starts = [_LOWEST, *(end for _, end in values)]
     ends = [*(start for start, _ in values), _HIGHEST]
     return tuple((a, b) for a, b in zip(starts, ends, strict=True) if a < b)
 
 
-def any_of(sets: Iterable[Values]) -> Values:
+def union(sets: Iterable[Values]) -> Values:
     """The values in at least one of the sets."""
     found: list[tuple[Cut, Cut]] = []
-    for start, end in sorted(stretch for values in sets for stretch in values):
+    for start, end in sorted(interval for values in sets for interval in values):
         if found and start <= found[-1][1]:
             found[-1] = found[-1][0], max(end, found[-1][1])
         else:
@@ -71,6 +71,6 @@ def any_of(sets: Iterable[Values]) -> Values:
     return tuple(found)
 
 
-def all_of(sets: Iterable[Values]) -> Values:
+def intersect_all(sets: Iterable[Values]) -> Values:
     """The values in all of the sets."""
-    return rest(any_of(map(rest, sets)))
+    return complement(union(map(complement, sets)))

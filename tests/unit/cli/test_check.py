@@ -96,8 +96,8 @@ class TestSlips:
         pq.write_table(pa.table({"ts": times, "kind": ["Login"] * 300, "user": ["x"] * 300}), folder / "e.parquet")
         result = call("check", QUERY, "e.parquet", "--type", "kind")
         assert result.exit_code == 0
-        assert "warning[EC503]: with --time-unit us the times in ts lie in early 1970" in result.stderr
-        assert "with --time-unit s they would lie in 2026" in result.stderr
+        assert "warning[EC503]: with --time-unit us the times in ts are in early 1970" in result.stderr
+        assert "with --time-unit s they would be in 2026" in result.stderr
         assert "hint: column 'kind' holds such types: --type kind" in call("check", QUERY, "e.parquet").stderr
 
     def test_from_another_input(self, call: Call) -> None:

@@ -151,7 +151,7 @@ def test_no_within_is_warned_of(call: Call) -> None:
 def test_no_type_column_is_warned_of_as_in_the_library(call: Call) -> None:
     result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 5 s", "events.csv", "--no-spark")
     assert (
-        "warning[EC505]: no type column is named, so every event fits Login\n"
+        "warning[EC505]: no type column is named, so every event matches Login\n"
         "hint: column 'kind' holds such types: --type kind\n"
     ) in result.stderr
 
@@ -187,17 +187,17 @@ def test_the_type_column_is_guessed_by_what_it_holds(call: Call, folder: Path) -
     result = call("run", "PATTERN SEQ(Login a, Logout b) WITHIN 5 s", "e.csv", "--no-spark")
     assert "hint: column 'what' holds such types: --type what\n" in result.stderr
     result = call("run", "PATTERN SEQ(Enter a, Leave b) WITHIN 5 s", "e.csv", "--no-spark")
-    assert "warning[EC505]: no type column is named, so every event fits Enter\nhint: --type NAME says" in result.stderr
+    assert "warning[EC505]: no type column is named, so every event matches Enter\nhint: name the type" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("times", "unit", "told"),
     [
-        ([1_767_225_600, 1_767_225_601], "us", "--time-unit s they would lie in 2026"),
-        ([1_767_225_600_000], "us", "--time-unit ms they would lie in 2026"),
-        ([1_767_225_600], "ms", "--time-unit s they would lie in 2026"),
-        ([1_767_225_600_000_000_000], "us", "--time-unit ns they would lie in 2026"),
-        ([1_767_225_600_000], "s", "--time-unit ms they would lie in 2026"),
+        ([1_767_225_600, 1_767_225_601], "us", "--time-unit s they would be in 2026"),
+        ([1_767_225_600_000], "us", "--time-unit ms they would be in 2026"),
+        ([1_767_225_600], "ms", "--time-unit s they would be in 2026"),
+        ([1_767_225_600_000_000_000], "us", "--time-unit ns they would be in 2026"),
+        ([1_767_225_600_000], "s", "--time-unit ms they would be in 2026"),
         ([1_767_225_600], "s", None),
         ([1, 2, 3], "us", None),
     ],

@@ -59,7 +59,7 @@ def test_durations_are_exact() -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2024-13-01", "2024-01-31 12:00:00+24:00", "12:00"])
 def test_moments_that_are_none(text: str) -> None:
-    with pytest.raises(UnreadableError, match="is not a moment"):
+    with pytest.raises(UnreadableError, match="is not a timestamp"):
         read_timestamp(text)
 
 
@@ -108,5 +108,5 @@ def test_a_moment_is_written_as_in_a_column_of_text(text: str) -> None:
     if valid is None or valid[0]:
         assert read_timestamp(text)[0] == times[0]
     else:
-        with pytest.raises(UnreadableError, match="is not a moment"):
+        with pytest.raises(UnreadableError, match="is not a timestamp"):
             read_timestamp(text)

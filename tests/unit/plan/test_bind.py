@@ -72,7 +72,7 @@ def test_a_condition_beside_a_negated_part_is_one_of_its_own() -> None:
 
 def test_two_components_of_one_name_in_a_tree_made_by_hand() -> None:
     query = Query(Seq((Component("A", "a"), Component("B", "a"))))
-    with pytest.raises(BindError, match="two components are called 'a'"):
+    with pytest.raises(BindError, match="two components are named 'a'"):
         bind(query, EventSchema(COLUMNS, "ts", "type"))
 
 

@@ -43,14 +43,14 @@ def hint(condition: str, columns: pa.Schema = COLUMNS, unit: str = "us") -> str 
     ],
 )
 def test_a_length_of_time_beside_times_that_are_whole_numbers(unit: str, number: str, counted: str) -> None:
-    told = f"write {number}: 'ts' counts {counted} (time_unit says what)"
+    told = f"write {number}: 'ts' counts {counted} (see time_unit)"
     for condition in ("b.ts - a.ts < 15 minutes", "15 minutes > b.ts - a.ts", "b.ts < a.ts + 15 minutes"):
         assert hint(condition, COUNTED, unit) == told
 
 
 def test_a_length_of_time_that_is_no_whole_number_of_the_unit() -> None:
-    assert hint("b.ts - a.ts < 1500 ms", COUNTED, "s") == "write 1.5: 'ts' counts seconds (time_unit says what)"
-    computed = "'ts' counts seconds: write numbers of these, without a unit"
+    assert hint("b.ts - a.ts < 1500 ms", COUNTED, "s") == "write 1.5: 'ts' counts seconds (see time_unit)"
+    computed = "'ts' counts seconds: write a number of seconds, without a unit"
     assert hint("b.ts - a.ts < 2 * 5 minutes", COUNTED, "s") == computed
 
 
@@ -58,18 +58,18 @@ def test_a_length_of_time_that_is_no_whole_number_of_the_unit() -> None:
     ("condition", "told"),
     [
         ("a.x < 15 minutes", "a.x is a plain number: compare it with one, without a unit"),
-        ("b.ts - a.ts < 15", "give the length of time a unit, as in 5 minutes"),
+        ("b.ts - a.ts < 15", "give the duration a unit, as in 5 minutes"),
         ("a.ok = 'true'", "a.ok is true or false by itself: write a.ok, or NOT a.ok"),
         ("1 = a.ok", "a.ok is true or false by itself: write a.ok, or NOT a.ok"),
-        ("a.s = DATE(a.ts)", "a.s is text: make it a column of times beforehand"),
-        ("a.t > b.s", "b.s is text: make it a column of times beforehand"),
+        ("a.s = DATE(a.ts)", "a.s is text: convert it to a time column beforehand"),
+        ("a.t > b.s", "b.s is text: convert it to a time column beforehand"),
         ("a.x = 'x'", "a.x holds numbers: compare it with one, or name a column of text"),
         ("a.x = '5'", "write the number without quotes: 5"),
         ("a.s = 5", "write the text in quotes: '5'"),
-        ("a.s = b.x", "make both columns numbers, or both text, beforehand"),
-        ("a.d > '5 minutes'", "write the length of time without quotes: 5 minutes"),
+        ("a.s = b.x", "convert both columns to numbers, or both to text, beforehand"),
+        ("a.d > '5 minutes'", "write the duration without quotes: 5 minutes"),
         ("a.l = b.l", "a.l is a list, a struct or the like: name a column of plain values"),
-        ("a.ts > 5", "write the moment in quotes: '2024-01-31 12:00:00'"),
+        ("a.ts > 5", "write the timestamp in quotes: '2024-01-31 12:00:00'"),
         ("a.ts > 5 minutes", "compare the time between two events: b.ts - a.ts < 5 minutes"),
     ],
 )
@@ -87,7 +87,7 @@ def test_values_that_cannot_be_compared(condition: str, told: str) -> None:
     ],
 )
 def test_names_of_zones(written: str, clock: str) -> None:
-    told = f"names of zones are not read; write the offset from UTC: '{clock}+01:00', for example"
+    told = f"write the offset from UTC, not the name of a zone: '{clock}+01:00', for example"
     assert hint(f"a.ts > '{written}'") == told
 
 

@@ -30,8 +30,8 @@ def never(pattern: str, condition: str = "") -> list[Diagnostic]:
 @pytest.mark.parametrize(
     ("condition", "shown", "hint"),
     [
-        ("a.u = b.u OR a.u = c.u", "a.u = b.u OR a.u = c.u", "joined by AND: a.u = b.u AND a.u = c.u"),
-        ("a.u = COALESCE(b.u, c.u)", "a.u = COALESCE(b.u, c.u)", "joined by AND: a.u = b.u AND a.u = c.u"),
+        ("a.u = b.u OR a.u = c.u", "a.u = b.u OR a.u = c.u", "for each alternative: a.u = b.u AND a.u = c.u"),
+        ("a.u = COALESCE(b.u, c.u)", "a.u = COALESCE(b.u, c.u)", "for each alternative: a.u = b.u AND a.u = c.u"),
         ("b.ts < c.ts", "b.ts < c.ts", "AND(…) binds both of them, OR(…) only one"),
         ("a.u = b.u = c.u", "b.u = c.u", "write a.u = c.u"),
         ("NOT (b.u = 1 AND c.u = 1)", "NOT (b.u = 1 AND c.u = 1)", "AND(…) binds both of them, OR(…) only one"),
@@ -39,7 +39,7 @@ def never(pattern: str, condition: str = "") -> list[Diagnostic]:
 )
 def test_a_condition_over_two_alternatives(condition: str, shown: str, hint: str) -> None:
     (found,) = never(EITHER, condition)
-    assert found.message == f"`{shown}` is never applied: no match has both b and c"
+    assert found.message == f"`{shown}` never applies: no match has both b and c"
     assert found.hint is not None
     assert found.hint.endswith(hint)
     text = f"PATTERN {EITHER} WHERE {condition} WITHIN 1 hour"
@@ -75,12 +75,12 @@ def test_alternatives_inside_alternatives() -> None:
 
 def test_a_condition_in_one_alternative_that_speaks_of_another() -> None:
     (found,) = never("OR(SEQ(A a, b.u = 1), B b)")
-    assert found.message.endswith("no match of the alternative that it stands in has b")
+    assert found.message.endswith("no match of its alternative has b")
 
 
 def test_a_condition_of_a_negated_part_in_one_alternative_that_speaks_of_another() -> None:
     (found,) = never("OR(SEQ(A a, !(D d, d.u = b.u), C c), B b)")
-    assert found.message == "`d.u = b.u` is never applied: no match of the alternative that it stands in has b"
+    assert found.message == "`d.u = b.u` never applies: no match of its alternative has b"
     assert never("SEQ(OR(A a, B b), !(D d, d.u = b.u, d.u = a.u), C c)") == []
 
 

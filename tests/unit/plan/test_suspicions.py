@@ -18,7 +18,7 @@ def test_a_pattern_of_one_event_needs_no_window(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "AND(A a, B b)", "OR(A a, SEQ(B b, C c))", "SEQ(A a, !B b)"])
 def test_others_do(pattern: str) -> None:
     (found,) = missing_window(parse(f"PATTERN {pattern} WHERE a.x = 1"))
-    assert found.message.startswith("the query has no WITHIN, so it keeps its events to the end")
+    assert found.message.startswith("the query has no WITHIN, so it keeps all its events")
     assert list(missing_window(parse(f"PATTERN {pattern} WITHIN 1 hour"))) == []
 
 

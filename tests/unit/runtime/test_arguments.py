@@ -188,7 +188,7 @@ def test_rows_set_aside_can_be_taken_away() -> None:
 def test_a_stream_without_a_window_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_module, "_MANY", 3)
     runtime = ec.Runtime("PATTERN SEQ(a, b)")
-    with pytest.warns(EventCubeWarning, match="has no WITHIN, so it keeps its events to the end"):
+    with pytest.warns(EventCubeWarning, match="has no WITHIN, so it keeps all its events"):
         assert sum(b.num_rows for b in runtime.push(EVENTS)) == 1
     list(runtime.push(pa.table({"ts": [4]})))
     # Who does not want to hear of it at the start does so once they are many.
