@@ -13,9 +13,9 @@ import eventcube.language
 import eventcube.plan
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import BindError
+from eventcube.explain import explain
 from eventcube.language.parse import parse
 from eventcube.plan.bind import bind
-from eventcube.plan.explain import explain
 from eventcube.schema import EventSchema
 
 ERRORS = read_titled("bind_errors.txt")

@@ -14,6 +14,7 @@ from eventcube.cli.settings import event_options, make_settings, strategy_option
 from eventcube.errors import OptionError
 from eventcube.options import AUTO
 from eventcube.plan import explain as plan_explain
+from eventcube.plan.parts import nested
 
 
 @click.command(short_help="Show how a query would run.")
@@ -56,7 +57,7 @@ def explain(
         known = {time: pa.timestamp("us"), **({type_: pa.string()} if type_ is not None else {})}
         found = parse_columns(columns) if columns else mentioned_columns(parsed, known)
     settings = make_settings(time, type_, partition_by, order_by, concepts, time_unit, strategy)
-    if analyze or strategy != AUTO:
+    if analyze or strategy != AUTO or any(nested(parsed.pattern)):
         # What knows the strategies takes a while to load.
         from eventcube.cli.arrow_input import read_events
         from eventcube.explain import explain as analyzed

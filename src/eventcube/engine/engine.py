@@ -14,18 +14,19 @@ from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.expressions import Look, holds, valid_mask
-from eventcube.engine.flatten import Flattening
 from eventcube.engine.kernels import Array, Bools, Ints, group
 from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
+from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.shelf import Hashes, Shelf, hashes_of
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table, joined
 from eventcube.engine.views.strategy import Parts
+from eventcube.optimizer.choose import Costs, ProgramChoice
 from eventcube.plan.physical import GroupSink, MatchSink, PhysicalQuery
-from eventcube.plan.steps import State
+from eventcube.plan.steps import Program, State
 
 OUTPUT_ROWS = 1 << 13
 # With fewer partitions than this, or than so many for each new event, all are kept at hand.
@@ -59,7 +60,7 @@ class Engine:
         self.plan, self.scan = plan, plan.scan
         self.counters = Counters()
         self.parts = Parts()
-        self.flattening = Flattening(plan)
+        self.programs = ProgramChoice(plan, self.parts.cost)
         self._scratch = scratch()
         sink, own = plan.sink, self.scan.partition_by
         self.limit = Earliest(sink.limit, plan) if isinstance(sink, MatchSink) and sink.limit is not None else None
@@ -280,10 +281,9 @@ class Engine:
             yield from self._count(self._earliest(self.limit, rows, state))
             return
         execution = self._execution(rows, state)
-        counting = self.groups is not None and self.groups.only_count
-        program, start = self.flattening.program(execution, materialize=not counting), Table.single()
+        program, start = self._program(execution), Table.single()
         if self.groups is not None:
-            if counting:
+            if self._only_counts:
                 found = execution.count(program, start)
                 self.counters.matches += found
                 self.groups.add_count(found)
@@ -295,6 +295,29 @@ class Engine:
             return
         output = Output(self.plan, execution)
         yield from self._count(output.batch(t) for t in coalesced(execution.run(program, start)))
+
+    # What the optimizer chooses.
+
+    @property
+    def _only_counts(self) -> bool:
+        return self.groups is not None and self.groups.only_count
+
+    def _program(self, execution: Execution) -> Program:
+        return self.programs.program(StoredEvents(execution), materialize=not self._only_counts)
+
+    def estimate(self, released: Released) -> Costs:
+        """What the programs would cost over these events, if there were no others; nothing is run."""
+        rows = self._rows(released)
+        events = StoredEvents(self._execution(rows, self._states(rows, None)[0]))
+        return self.programs.estimate(events, materialize=not self._only_counts)
+
+    def choices(self, *, measured: bool = False) -> Iterator[str]:
+        """What was chosen and expected, in words, for the program and for parts; `measured`: and what parts did."""
+        if self.programs.is_open:
+            yield f"program: {self.programs.summary()}"
+        for strategy, choice in self.parts.choices():
+            yield f"({strategy.part.name}): {choice.summary()}"
+            yield from (f"  {line}" for line in strategy.report() if measured)
 
     def _execution(self, rows: Rows, state: Ints | None) -> Execution:
         store = Store(rows, self.scan.sort_key, self.plan.dictionary, self.width, self.by_count)
@@ -311,7 +334,7 @@ class Engine:
                 self.parts.forget_positive()
             execution = self._execution(piece.rows, piece.state)
             output = Output(self.plan, execution)
-            for table in execution.run(self.plan.program, Table.single()):
+            for table in execution.run(self._program(execution), Table.single()):
                 piece.found += len(table)
                 if piece.crowded:
                     break

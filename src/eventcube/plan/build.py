@@ -6,7 +6,7 @@ from eventcube.options import AUTO, REWRITE, StrategyChoice
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
 from eventcube.plan.order import Order
-from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.physical import FLAT, NESTED, Alternative, PhysicalQuery
 from eventcube.plan.program import ProgramBuilder
 from eventcube.plan.progress import Due
 from eventcube.plan.scan import scan_of, sink_of
@@ -33,8 +33,7 @@ def build(logical: LogicalQuery, choice: StrategyChoice | None = None, limit: in
     return PhysicalQuery(
         logical.schema,
         scan,
-        program,
-        flat,
+        (Alternative(NESTED, program), *(() if flat is None else (Alternative(FLAT, flat),))),
         dictionary_of(
             p.condition for p in tested if p.kind is not PredicateClass.LOCAL and p.condition not in logical.implied
         ),

@@ -54,7 +54,12 @@ def explain(
     query = parse(query) if isinstance(query, str) else query
     concepts = Concepts(concepts) if isinstance(concepts, Mapping) else concepts
     chosen = options(**settings)
-    return "\n".join(_lines(plan_query(query, chosen.schema(schema), concepts, chosen)))
+    return plan_text(plan_query(query, chosen.schema(schema), concepts, chosen))
+
+
+def plan_text(plan: Planned) -> str:
+    """A plan in words."""
+    return "\n".join(_lines(plan))
 
 
 def _lines(plan: Planned) -> Iterator[str]:
@@ -72,8 +77,8 @@ def _lines(plan: Planned) -> Iterator[str]:
     yield from shown or ["  none"]
     yield "steps"
     yield from _steps(plan.physical.program, plan, 1, {})
-    if plan.physical.flat is not None:
-        yield "  or, where that should cost less, with the nested parts bound like the rest"
+    for alternative in plan.physical.alternatives[1:]:
+        yield f"  or {alternative.name}, if that should cost less: the nested parts bound like the rest"
     yield from flat_lines(logical, plan.choice)
     yield "result"
     for field in result_schema(logical):
@@ -155,14 +160,13 @@ def _part(part: Part, plan: Planned, depth: int, inside: Mapping[str, str]) -> I
         yield from _steps(flat.program, plan, depth + 1, inside)
         return
     if standalone is not None:
-        inside = _strategies_in(standalone.program)
+        inside = {inner.name: inner.strategy for inner in parts_with_strategies(standalone.program)}
         yield from _view(part, standalone, plan, depth, inside)
     yield from _steps(recomputed(part), plan, depth, inside)
 
 
-def _strategies_in(program: Program) -> dict[str, str]:
-    """The strategies of the nested parts in a program, at any depth."""
-    found: dict[str, str] = {}
+def parts_with_strategies(program: Program) -> Iterator[Part]:
+    """The nested parts in a program that a strategy answers, at any depth."""
     todo: list[Step] = list(program)
     seen: set[int] = set()
     while todo:
@@ -178,9 +182,8 @@ def _strategies_in(program: Program) -> dict[str, str]:
                 if standalone is None:
                     todo += recomputed(step)
                 else:
-                    found[step.name] = step.strategy
+                    yield step
                     todo += (*standalone.program, *standalone.residual)
-    return found
 
 
 def _view(

@@ -13,13 +13,14 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.counts import RowFindings
 from eventcube.engine.engine import Engine
 from eventcube.engine.time_text import has_zones
-from eventcube.engine.views.strategy import check_strategies
+from eventcube.engine.views.strategy import strategies
 from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
 from eventcube.options import AUTO, Options, StrategyChoice, invalid_argument, is_whole, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.parts import check_strategies
 from eventcube.plan.planned import plan_query
 from eventcube.plan.suspicions import missing_window
 from eventcube.plan.zones import column_zone, instant, read_zone
@@ -90,7 +91,7 @@ class Runtime:
         )
         self.queries = named(queries)
         check_limit(self.queries, limit)
-        check_strategies(self.options.strategy, self.queries.values())
+        check_strategies(self.options.strategy, self.queries.values(), strategies())
         self.single = not isinstance(queries, Mapping) and (isinstance(queries, str | Query))
         self.separate = separate
         self.concepts = hierarchy(concepts)
@@ -162,8 +163,12 @@ class Runtime:
         counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
         lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
         for name, engine in self.workload.engines.items() if self.workload is not None else ():
-            parts = [f"  {line}" for line in (*engine.flattening.report(), *engine.parts.report())]
-            lines += [f"nested parts{'' if self.single else f' of {name}'}", *parts] if parts else []
+            choices = [f"  {line}" for line in engine.choices(measured=True)]
+            lines += (
+                [f"choices{'' if self.single else f' of {name}'}, by costs in events looked at", *choices]
+                if choices
+                else []
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -14,14 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.engine.counts import Counts
-from eventcube.engine.views.strategy import check_strategies
+from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
 from eventcube.options import Options, options
 from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.parts import own_strategies
+from eventcube.plan.parts import check_strategies, own_strategies
 from eventcube.plan.physical import MatchSink, PhysicalQuery
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
@@ -75,7 +75,7 @@ def match_dataframe(
         limit=limit,
     )
     asked = named(queries)
-    check_strategies(chosen.strategy, asked.values())
+    check_strategies(chosen.strategy, asked.values(), strategies())
     single = isinstance(queries, str | Query)
     call = _Call(chosen, Concepts(concepts) if isinstance(concepts, Mapping) else concepts, flat, counters)
     return call.frame(one_table(events, asked), asked, single)
@@ -92,7 +92,7 @@ def match_dataframes(
 ) -> dict[str, DataFrame]:
     """For each query a DataFrame of its own, computed when it is used; see `match_dataframe`."""
     chosen = options(**settings)
-    check_strategies(chosen.strategy, queries.values())
+    check_strategies(chosen.strategy, queries.values(), strategies())
     call = _Call(chosen, concepts, flat, counters)
     tables = {name: one_table(events, {name: query}) for name, query in queries.items()}
     return {name: call.frame(tables[name], {name: query}, True) for name, query in queries.items()}
