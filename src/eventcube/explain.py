@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from eventcube import markup
-from eventcube.engine.views.strategy import check_strategies
+from eventcube.engine.views.auto import answering
+from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import Options, Settings, invalid_argument, options
-from eventcube.plan import explain as plan
+from eventcube.options import AUTO, Options, Settings, invalid_argument, options
+from eventcube.plan.explain import plan_text
+from eventcube.plan.parts import check_strategies
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.planned import plan_query
+from eventcube.plan.step_text import parts_with_strategies
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
+
+# Events over which choices are shown, at most and at least, and what to run the query over them should cost.
+SAMPLED_EVENTS, FEWEST_EVENTS = 100_000, 100
+SAMPLED_COST = 2e7
 
 
 class Explanation(str):
@@ -34,11 +44,12 @@ class Explanation(str):
 
 @takes_settings
 def explain(query: str | Query, events: Any, *, analyze: bool = False, **settings: Unpack[Settings]) -> Explanation:
-    """How a query would run over events: keys, predicates by class, steps, and the columns of the result.
+    """How a query would run over events: keys, predicates by class, steps, columns of the result, and choices by cost.
 
-    Events are whatever `match` takes, or just their Arrow schema; none is read. With `analyze` the query runs in this
-    process, its matches are thrown away, and what was counted stands beside what the cost model expected of each
-    strategy.
+    Events are whatever `match` takes, or just their Arrow schema. If the optimizer has something to choose and the
+    events are in this process, the query runs over the first of them, at most 100,000, to show what each alternative
+    should cost and which one is chosen. Events on Spark are not read. With `analyze` the query runs over all events in
+    this process, its matches are thrown away, and what was counted stands beside what was expected.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
@@ -52,9 +63,54 @@ def explain_query(query: Query, events: Any, options: Options, *, analyze: bool 
         from eventcube.spark.tables import one_table
 
         events = one_table(events, {"query": query})
-    check_strategies(options.strategy, [query])
-    text = plan.explain(query, columns_of(events), options)
-    return Explanation(f"{text}\n{_measured(query, events, options)}" if analyze else text)
+    check_strategies(options.strategy, [query], strategies())
+    planned = plan_query(query, options.schema(columns_of(events)), options)
+    text = plan_text(planned)
+    if analyze:
+        return Explanation(f"{text}\n{_measured(query, events, options)}")
+    return Explanation("\n".join((text, *_choices(planned.physical, query, events, options))))
+
+
+def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -> Iterator[str]:
+    """What the optimizer chooses from; over events at hand, what it chooses and why."""
+    parts = [part for part in parts_with_strategies(plan.program) if part.strategy == AUTO]
+    if not parts:
+        return
+    if isinstance(events, pa.Schema) or is_spark(events):
+        yield "choices     by costs, which need events in this process"
+        if len(plan.alternatives) > 1:
+            yield f"  program: {', '.join(alternative.name for alternative in plan.alternatives)}"
+        yield from dict.fromkeys(f"  ({part.name}): {', '.join(answering(part))}" for part in parts)
+        return
+    table = _affordable(_first(events), query, options)
+    runtime = Runtime.from_options(query, options, schema=table.schema, advise=False)
+    for _ in run(runtime, table):
+        pass
+    assert runtime.workload is not None
+    yield f"choices     over the first {table.num_rows:,} events, by costs in events looked at"
+    for engine in runtime.workload.engines.values():
+        yield from (f"  {line}" for line in engine.choices())
+
+
+def _first(events: Any) -> pa.Table:
+    """The first events, as many as are sampled."""
+    if type(events).__module__.split(".")[0] in ("pandas", "polars"):
+        events = events.head(SAMPLED_EVENTS)
+    return to_arrow(events).slice(0, SAMPLED_EVENTS)
+
+
+def _affordable(table: pa.Table, query: Query, options: Options) -> pa.Table:
+    """So many of the first events that to run the query over them should not take long."""
+    while table.num_rows > FEWEST_EVENTS:
+        runtime = Runtime.from_options(query, options, schema=table.schema, advise=False)
+        assert runtime.workload is not None
+        runtime.workload.ingest.take(table)
+        released = runtime.workload.ingest.release(None)
+        costs = [engine.estimate(released) for engine in runtime.workload.engines.values()]
+        if all(min(cost.expected.values()) <= SAMPLED_COST for cost in costs):
+            break
+        table = table.slice(0, table.num_rows // 4)
+    return table
 
 
 def _measured(query: Query, events: Any, options: Options) -> str:

@@ -16,10 +16,11 @@ from tests.oracle.shorthand import stream
 
 import eventcube as ec
 from eventcube.engine.views import sliding, view
-from eventcube.engine.views.strategy import check_strategies, strategies
+from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.options import StrategyChoice
+from eventcube.plan.parts import check_strategies
 
 EVERY = sorted(strategies())
 VIEWS = [name for name in EVERY if name not in ("iterative", "rewrite", "auto")]
@@ -66,10 +67,10 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """Views that are extended and purged after every few events, as they are in long streams."""
     if request.param == "in small steps":
         monkeypatch.setattr(sliding, "STRIDE", 2)
-        monkeypatch.setattr(view.View, "many", 1)
+        monkeypatch.setattr(view.View, "purge_threshold", 1)
         monkeypatch.setattr(view, "REQUESTS", 3)
     if request.param == "more than can be kept":
-        monkeypatch.setattr(view.View, "most", 2)
+        monkeypatch.setattr(view.View, "max_results", 2)
 
 
 @pytest.mark.parametrize("query", NESTED)
@@ -134,7 +135,7 @@ def test_a_part_can_have_a_strategy_of_its_own(name: str) -> None:
 
 def test_an_unknown_name_lists_those_there_are() -> None:
     with pytest.raises(OptionError) as caught:
-        check_strategies(StrategyChoice("iteratif"), [])
+        check_strategies(StrategyChoice("iteratif"), [], EVERY)
     assert caught.value.code == "EC404"
     assert all(name in str(caught.value) for name in EVERY)
     assert "did you mean 'iterative'?" in str(caught.value)
@@ -291,7 +292,7 @@ def test_rare_inner_events_are_bound_first_if_that_costs_less(size: int) -> None
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("query", [POSITIVE, "SEQ(A a, !SEQ(B b, C c, b.y < c.y), D d, a.x = d.x) WITHIN 60 ms"])
 def test_a_long_stream_leaves_no_more_than_a_short_one(name: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view.View, "many", 64)
+    monkeypatch.setattr(view.View, "purge_threshold", 64)
     _, short = run(query, trades(2000), name, 20)
     _, long = run(query, trades(20_000), name, 20)
     assert long["view_bytes"] < 2 * short["view_bytes"]

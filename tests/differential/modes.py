@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine import engine, flatten, limit
+from eventcube.engine import engine, limit
 from eventcube.engine.execute import Execution
 from eventcube.engine.table import Table
-from eventcube.engine.views import sliding, view
+from eventcube.engine.views import auto, sliding, view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
+from eventcube.optimizer import choose
 from eventcube.plan.parts import nested_parts
 from eventcube.plan.steps import Bind
 from eventcube.runtime.many import wide_form
@@ -146,6 +147,16 @@ def _check_purged(case: Case, rng: Random) -> int:
         return _check_strategy(case, rng, cut, restarts)
 
 
+def any_of(rng: Random) -> Callable[[Mapping[str, float], str | None], str]:
+    """A choice that costs have no part in, so that programs take turns."""
+    return lambda expected, _: rng.choice(sorted(expected))
+
+
+def any_costs(rng: Random) -> Callable[[object, Mapping[str, float], object], choose.Costs]:
+    """Costs that say nothing, so that all strategies of a part take turns."""
+    return lambda _, least, __: choose.Costs({name: rng.random() for name in least})
+
+
 def in_chunks(size: int) -> Callable[[Execution, Bind, Table], Iterator[Table]]:
     """The engine's join, with chunks of so many rows at most."""
     bind = Execution._bind
@@ -168,10 +179,12 @@ def _check_strategy(case: Case, rng: Random, cut: Sequence[int], restarts: Colle
     stride, many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
     with (
         patch.object(sliding, "STRIDE", stride),
-        patch.object(view.View, "many", many),
-        patch.object(view.View, "most", rng.choice([2, 10, 1 << 22])),
-        patch.object(flatten, "STAY", rng.choice([0, 50, 1 << 22])),
-        patch.object(flatten, "BETTER", rng.choice([0.0, 1.5])),
+        patch.object(view.View, "purge_threshold", many),
+        patch.object(view.View, "max_results", rng.choice([2, 10, 1 << 22])),
+        patch.object(choose, "HOLD_PAIRS", rng.choice([0, 50, 1 << 22])),
+        patch.object(choose, "HOLD_CALLS", rng.choice([0, 15])),
+        patch.object(choose, "cheapest", choose.cheapest if chance(rng, 50) else any_of(rng)),
+        patch.object(auto, "weigh", choose.weigh if chance(rng, 50) else any_costs(rng)),
     ):
         try:
             if case.query.limit is None and chance(rng, 40):

@@ -176,7 +176,7 @@ def test_matches(query: str, events: str, options: Options) -> None:
 def test_matches_by_every_strategy(query: str, events: str, strategy: str) -> None:
     given = stream(events, key="k")
     for size, many in ((1 << 16, 1 << 15), (1, 1)):
-        with patch.object(Execution, "_bind", in_chunks(size)), patch.object(view.View, "many", many):
+        with patch.object(Execution, "_bind", in_chunks(size)), patch.object(view.View, "purge_threshold", many):
             for cut in _cuts(given):
                 try:
                     found = check(parse(f"PATTERN {query}"), given, PARTITIONED, cut, strategy=strategy)

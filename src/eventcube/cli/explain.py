@@ -14,6 +14,7 @@ from eventcube.cli.settings import EVENT_SETTINGS, takes_options
 from eventcube.errors import OptionError
 from eventcube.options import Options, StrategyChoice
 from eventcube.plan import explain as plan
+from eventcube.plan.parts import nested
 
 
 @click.command(short_help="Show how a query would run.")
@@ -48,7 +49,7 @@ def explain(
     else:
         known = {options.time: pa.timestamp("us"), **({options.type: pa.string()} if options.type is not None else {})}
         found = parse_columns(columns) if columns else mentioned_columns(parsed, known)
-    if analyze or options.strategy != StrategyChoice():
+    if analyze or options.strategy != StrategyChoice() or any(nested(parsed.pattern)):
         # What knows the strategies takes a while to load.
         from eventcube.cli.arrow_input import read_events
         from eventcube.explain import explain_query

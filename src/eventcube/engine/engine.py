@@ -13,16 +13,17 @@ from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.expressions import Look, holds, valid_mask
-from eventcube.engine.flatten import Flattening
 from eventcube.engine.kernels import Array, Bools, Ints, group
 from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
+from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.shelf import Hashes, Shelf, hashes_of
 from eventcube.engine.sinks.sink import make_sink
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
+from eventcube.optimizer.choose import Costs, ProgramChoice
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import Program, State
 
@@ -57,7 +58,7 @@ class Engine:
         self.plan, self.scan = plan, plan.scan
         self.counters = Counters()
         self.parts = Parts()
-        self.flattening = Flattening(plan)
+        self.programs = ProgramChoice(plan, self.parts.cost)
         self._scratch = scratch()
         own = self.scan.partition_by
         self.sink = make_sink(plan)
@@ -274,7 +275,21 @@ class Engine:
 
     def program(self, execution: Execution) -> Program:
         """The program that the optimizer chooses for an execution."""
-        return self.flattening.program(execution, materialize=not self.sink.only_counts)
+        return self.programs.program(StoredEvents(execution), materialize=not self.sink.only_counts)
+
+    def estimate(self, released: Released) -> Costs:
+        """What the programs would cost over these events, if there were no others; nothing is run."""
+        rows = self._rows(released)
+        events = StoredEvents(self.execution(rows, self._states(rows, None)[0]))
+        return self.programs.estimate(events, materialize=not self.sink.only_counts)
+
+    def choices(self, *, measured: bool = False) -> Iterator[str]:
+        """What was chosen and expected, in words, for the program and for parts; `measured`: and what parts did."""
+        if self.programs.is_open:
+            yield f"program: {self.programs.summary()}"
+        for strategy, choice in self.parts.choices():
+            yield f"({strategy.part.name}): {choice.summary()}"
+            yield from (f"  {line}" for line in strategy.report() if measured)
 
     def execution(self, rows: Rows, state: Ints | None) -> Execution:
         """An execution over these events; without states, the matches of all are due."""

@@ -1,7 +1,7 @@
-"""Compiled loops over kept results and the intervals they are asked for.
+"""Compiled loops over kept results and the intervals of outer rows. Events and intervals are given as addresses.
 
-Results are sorted by the place of their last event; those with one last event are a run, in which the place of the
-first event falls. So the results of a run that lie inside an interval are its beginning.
+Results are sorted by their last event; those with one last event are a run, sorted by their first event, latest first.
+So the results of a run that lie inside an interval are its beginning.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from eventcube.engine.kernels import Ints, group, search
 
 @compiled
 def _until(firsts: Ints, start: int, end: int, low: int) -> int:
-    """The first place of a run, from start to end, whose result begins before `low`."""
+    """The place of the first result of a run, from start to end, that begins before `low`."""
     while start < end:
         middle = (start + end) >> 1
         if firsts[middle] >= low:
@@ -28,9 +28,9 @@ def _until(firsts: Ints, start: int, end: int, low: int) -> int:
 def pairs_of(
     run_lo: Ints, run_hi: Ints, starts: Ints, firsts: Ints, low: Ints, at: Ints, parent: Ints, place: Ints
 ) -> int:
-    """Write the pairs (asking row, result inside its interval), as many as there is room for; gives how many.
+    """Write pairs of an interval and a result inside it, as many as there is room for; gives how many.
 
-    `at` holds where to go on: row, run, result (-1: from the beginning). It is moved on.
+    `at` holds where to go on: interval, run, result (-1: from the beginning). It is updated.
     """
     row, run, result = at[0], at[1], at[2]
     filled: int = 0
@@ -75,7 +75,7 @@ def combined(table: Ints, rows: Ints, parent: Ints, place: Ints, shift: int) -> 
 
 @compiled
 def counts_of(run_lo: Ints, run_hi: Ints, starts: Ints, firsts: Ints, low: Ints) -> Ints:
-    """For each asking row how many results lie inside its interval."""
+    """For each interval how many results lie inside it."""
     out = np.zeros(low.size, np.int64)
     for row in range(low.size):
         for run in range(run_lo[row], run_hi[row]):
@@ -87,10 +87,10 @@ def counts_of(run_lo: Ints, run_hi: Ints, starts: Ints, firsts: Ints, low: Ints)
 def tallies(
     lasts: Ints, begins: Ints, used: Ints, before: int, firsts: Ints, low: Ints, high: Ints, room: int
 ) -> tuple[Ints, int]:
-    """The same straight from the runs, each tallied once for all intervals that begin at one place.
+    """The same straight from the runs, each counted once for all intervals that begin at one address.
 
-    `used` notes how much of each run was ever asked for; also gives how many results were not asked for before, or -1
-    if the tallies need more room.
+    `used` is how much of each run was ever asked for, and is updated; also gives how many results are asked for the
+    first time, or -1 if the counts need more room.
     """
     out = np.zeros(low.size, np.int64)
     base = low.min()
@@ -133,9 +133,9 @@ def tallies(
 
 @compiled
 def block_of(rows: Ints, anchors: Ints, offsets: Ints, since: Ints, seq: Ints, shift: int) -> Ints:
-    """Results as they are kept: their rows, shifted, and the places of the first and the last; only those not known.
+    """Those results that a view does not have, as it keeps them: shifted rows, then the first and the last address.
 
-    The anchor is the last event, and a place is a row and the offset of its group; a result below 0 has no group.
+    The anchor is the last event. An address is a row and the offset of its group; an offset below 0 is no group.
     """
     height = rows.shape[0]
     out = np.empty((height + 2, anchors.size), np.int64)
@@ -156,7 +156,7 @@ def block_of(rows: Ints, anchors: Ints, offsets: Ints, since: Ints, seq: Ints, s
 
 @compiled
 def run_order(firsts: Ints, lasts: Ints, room: int) -> Ints:
-    """The order of results by their last event; the later the first, the earlier. Empty if that needs more room."""
+    """The order of results by last event, then by first event, latest first. Empty if that needs more room."""
     latest, earliest = firsts.max(), lasts.min()
     reach, spread = latest - firsts.min() + 1, lasts.max() - earliest + 1
     if max(reach, spread) > room:
@@ -167,10 +167,10 @@ def run_order(firsts: Ints, lasts: Ints, room: int) -> Ints:
 
 @compiled
 def first_asked(low: Ints, high: Ints, places: Ints) -> Ints:
-    """For each of ascending places the earliest beginning of an interval that holds it; one after the place if none.
+    """For each of ascending places the earliest beginning of an interval that holds it; the place after it if none.
 
-    Of intervals that end after a place the one that begins first decides. Places of another group are larger or
-    smaller altogether, so that groups need not be told apart.
+    Of the intervals that end after a place the one that begins first decides. All places of another group are larger
+    or smaller, so that groups need no treatment of their own.
     """
     out = np.full(places.size, 1 << 62, np.int64)
     for k in range(low.size):
@@ -189,10 +189,10 @@ def first_asked(low: Ints, high: Ints, places: Ints) -> Ints:
 def unmet(
     low: Ints, high: Ints, places: Ints, rows: Ints, since: Ints, seq: Ints, shift: int, span: int
 ) -> tuple[Ints, Ints]:
-    """The rows of places inside an interval that reaches back further than what is known of them, and how far.
+    """The rows of last events inside an interval that reaches back further than is known of them, and its first row.
 
-    Numbers of events say how far: `since` for what is known, `seq` for each row. A row is a place less the shift, or
-    what is left of it by groups of `span` places.
+    `since` is the number of the event from which on all results of a row are known, `seq` the number of each row's
+    event. A row is a place less the shift, or modulo `span` where groups have that many places each.
     """
     asked = first_asked(low, high, places)
     found, starts = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
@@ -208,7 +208,10 @@ def unmet(
 
 @compiled
 def swept_counts(order: Ints, low: Ints, high: Ints, lasts: Ints, firsts: Ints) -> Ints:
-    """The same for intervals in ascending order of their ends, all results gone through once (a Fenwick tree)."""
+    """For each interval how many results lie inside it, in one pass over all results (a Fenwick tree).
+
+    `order` sorts the intervals by their ends.
+    """
     out = np.zeros(low.size, np.int64)
     if not lasts.size:
         return out
@@ -234,10 +237,10 @@ def swept_counts(order: Ints, low: Ints, high: Ints, lasts: Ints, firsts: Ints) 
 
 @compiled
 def covered(place: Ints, ends: Ints, given: int, size: int) -> tuple[Ints, Ints]:
-    """For each interval, in order, the one of those before it that begins no later and reaches furthest.
+    """For each interval, in order, the one before it that begins no later and reaches furthest: its number and its end.
 
-    `place` are the ranks of the beginnings; `ends` ascends from group to group more than within one. The first `given`
-    intervals are there already. Gives its number, -1 for none, and its end; one that reaches far enough is not kept.
+    The number is -1 for none. `place` are the ranks of the beginnings; ends of a later group are larger than all of the
+    one before. The first `given` intervals are recorded already; one that another covers whole is not.
     """
     tree = np.full(size + 1, -1, np.int64)
     who = np.full(place.size, -1, np.int64)
@@ -278,7 +281,7 @@ def past_empty(refers: Ints, held: Ints) -> Ints:
 
 @compiled
 def chain_lengths(holder: Ints, low: Ints, refers: Ints, ends: Ints) -> Ints:
-    """How many rows `chains` gives for each row."""
+    """How many records `chains` gives for each row."""
     out = np.zeros(low.size, np.int64)
     for row in range(low.size):
         record = holder[row]
@@ -290,7 +293,7 @@ def chain_lengths(holder: Ints, low: Ints, refers: Ints, ends: Ints) -> Ints:
 
 @compiled
 def chains(lengths: Ints, holder: Ints, refers: Ints) -> tuple[Ints, Ints]:
-    """Each row with the record it looks into and those that it refers to, so many of them."""
+    """Each row with the first `lengths` of the record it looks into and those that it refers to in turn."""
     size = lengths.sum()
     of, records = np.empty(size, np.int64), np.empty(size, np.int64)
     at = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import LogicalQuery, regions
 from eventcube.plan.order import Order
-from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.physical import FLAT, NESTED, Alternative, PhysicalQuery
 from eventcube.plan.program import ProgramBuilder
 from eventcube.plan.progress import Due, Progress
 from eventcube.plan.rules.bind_in_place import bind_all_in_place
@@ -33,8 +33,7 @@ def build(
     plan = PhysicalQuery(
         logical.schema,
         scan,
-        program,
-        flat,
+        (Alternative(NESTED, program), *(() if flat is None else (Alternative(FLAT, flat),))),
         dictionary_of(tested),
         sink_of(logical, limit, sink),
         _is_forward(order),

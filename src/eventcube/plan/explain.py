@@ -19,7 +19,12 @@ from eventcube.plan.step_text import step_lines
 
 def explain(query: Query, columns: pa.Schema, options: Options) -> str:
     """How a query would run over events with these columns: keys, predicates by class, steps, and the result."""
-    return "\n".join(_lines(plan_query(query, options.schema(columns), options)))
+    return plan_text(plan_query(query, options.schema(columns), options))
+
+
+def plan_text(plan: Planned) -> str:
+    """A plan in words."""
+    return "\n".join(_lines(plan))
 
 
 def _lines(plan: Planned) -> Iterator[str]:
@@ -38,8 +43,8 @@ def _lines(plan: Planned) -> Iterator[str]:
     yield from shown or ["  none"]
     yield "steps"
     yield from step_lines(plan.physical.program, logical, 1)
-    if plan.physical.flat is not None:
-        yield "  or, where that should cost less, with the nested parts bound like the rest"
+    for alternative in plan.physical.alternatives[1:]:
+        yield f"  or {alternative.name}, if that should cost less: the nested parts bound like the rest"
     yield from flat_lines(logical, plan.choice)
     yield "result"
     for field in result_schema(logical):

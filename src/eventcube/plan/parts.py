@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from eventcube.errors import OptionError
+from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.syntax import Component, Not, Pattern, Query
 from eventcube.options import ITERATIVE, StrategyChoice
 from eventcube.plan.logical import Leaf, LogicalQuery, Negation, Node, Or, Slot, map_query, slots_of
@@ -92,14 +92,18 @@ def own_strategies(choice: StrategyChoice, queries: Iterable[Query]) -> Strategy
     return replace(choice, parts={name: strategy for name, strategy in choice.parts.items() if name in names})
 
 
-def check_parts(choice: StrategyChoice, queries: Iterable[Query]) -> None:
-    """Refuse strategies for parts that no query has, and two different ones for one part."""
+def check_strategies(choice: StrategyChoice, queries: Iterable[Query], known: Iterable[str]) -> None:
+    """Refuse strategies that are not known, or are for parts that no query has, and two different ones for one part."""
+    names = sorted(known)
+    for name in (choice.default, *choice.parts.values()):
+        if name not in names:
+            raise OptionError(f"unknown strategy {name!r}", code="EC404", hint=did_you_mean(name, names))
     if not choice.parts:
         return
     parts = [own for query in queries for own in nested_parts(query.pattern)]
-    known = [name for own in parts for name in own]
+    in_parts = [name for own in parts for name in own]
     for name in choice.parts:
-        if name not in known:
+        if name not in in_parts:
             shown = ", ".join(f"({', '.join(own)})" for own in parts)
             hint = f"name each part by one of its own: {shown}" if parts else "there is no nested part: leave it out"
             raise OptionError(f"a strategy for {name!r}, which names no nested part", code="EC404", hint=hint)

@@ -71,19 +71,30 @@ class SinkPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A program, by name, of which there may be several that find the same matches."""
+
+    name: str
+    program: Program
+
+
+# Nested parts answered by their strategies; the positive ones that are left to the optimizer bound like the rest.
+NESTED, FLAT = "nested", "flat"
+
+
+@dataclass(frozen=True, slots=True)
 class PhysicalQuery:
     """A plan that can run. `forward` plans report a match once its window has closed, others at its last event.
 
-    `flat` is another program for the same, with the positive parts that are left to the cost model bound like the rest.
-    `dictionary` is that of the programs' conditions. `looks_back` plans have a negation that reaches back to the
-    window's start. `positive` are the slots that a match binds; `first` and `last` those among which its first and last
-    event are; those of `optional` may not be taken.
+    The optimizer chooses between the `alternatives` while the query runs, and begins with the first. `dictionary` is
+    that of the programs' conditions. `looks_back` plans have a negation that reaches back to the window's start.
+    `positive` are the slots that a match binds; `first` and `last` those among which its first and last event are;
+    those of `optional` may not be taken.
     """
 
     schema: EventSchema
     scan: Scan
-    program: Program
-    flat: Program | None
+    alternatives: tuple[Alternative, ...]
     dictionary: Dictionary
     sink: SinkPlan
     forward: bool
@@ -92,3 +103,8 @@ class PhysicalQuery:
     first: tuple[int, ...]
     last: tuple[int, ...]
     optional: tuple[int, ...]
+
+    @property
+    def program(self) -> Program:
+        """The first of the alternatives."""
+        return self.alternatives[0].program

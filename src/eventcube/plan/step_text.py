@@ -94,14 +94,13 @@ def _part(part: Part, query: LogicalQuery, depth: int, inside: Mapping[str, str]
         yield from step_lines(flat.program, query, depth + 1, inside)
         return
     if standalone is not None:
-        inside = _strategies_in(standalone.program)
+        inside = {inner.name: inner.strategy for inner in parts_with_strategies(standalone.program)}
         yield from _view(part, standalone, query, depth, inside)
     yield from step_lines(recomputed(part), query, depth, inside)
 
 
-def _strategies_in(program: Program) -> dict[str, str]:
-    """The strategies of the nested parts in a program, at any depth."""
-    found: dict[str, str] = {}
+def parts_with_strategies(program: Program) -> Iterator[Part]:
+    """The nested parts in a program that a strategy answers, at any depth."""
     todo: list[Step] = list(program)
     seen: set[int] = set()
     while todo:
@@ -117,9 +116,8 @@ def _strategies_in(program: Program) -> dict[str, str]:
                 if standalone is None:
                     todo += recomputed(step)
                 else:
-                    found[step.name] = step.strategy
+                    yield step
                     todo += (*standalone.program, *standalone.residual)
-    return found
 
 
 def _view(

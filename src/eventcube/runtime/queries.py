@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eventcube.engine.views.strategy import check_strategies
+from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.options import Options, invalid_argument
+from eventcube.plan.parts import check_strategies
 from eventcube.runtime.many import check_result_columns
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
@@ -57,4 +58,4 @@ def check_options(queries: Mapping[str, Query], options: Options) -> None:
                 code="EC416",
                 hint="leave limit out, or take the first rows of the result",
             )
-    check_strategies(options.strategy, queries.values())
+    check_strategies(options.strategy, queries.values(), strategies())

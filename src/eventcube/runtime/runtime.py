@@ -164,8 +164,12 @@ class Runtime:
         counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
         lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
         for name, engine in self.workload.engines.items() if self.workload is not None else ():
-            parts = [f"  {line}" for line in (*engine.flattening.report(), *engine.parts.report())]
-            lines += [f"nested parts{'' if self.single else f' of {name}'}", *parts] if parts else []
+            choices = [f"  {line}" for line in engine.choices(measured=True)]
+            lines += (
+                [f"choices{'' if self.single else f' of {name}'}, by costs in events looked at", *choices]
+                if choices
+                else []
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

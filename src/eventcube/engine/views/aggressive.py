@@ -11,24 +11,31 @@ from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Requests
+from eventcube.optimizer.cost import STEP, Load
 
 
 @register("aggressive", "object")
 class Aggressive(Sliding):
-    """Whatever ends before the end of an interval is computed, as far back as the window of the outer row reaches.
+    """Computes whatever ends before the end of an interval, as far back as the window of the outer row reaches.
 
     So there is a right bound for each key and each value of an equality with outer events.
     """
 
+    @classmethod
+    def cost(cls, load: Load) -> float | None:
+        """As a balanced view, but last events reach back a whole window, which is found for each outer row."""
+        update = load.update_cost(load.windowed)
+        return load.look_up_cost() + load.outer_rows * STEP + update + load.output_cost()
+
     def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
-        """All that ends before the right bound and is not there."""
+        """All that ends before the right bound and the view does not have."""
         assert self.view.addresses is not None
         ends = self.view.addresses.rows(intervals.hi) - 1
-        bound = [c for c in table.columns if c >= 0]
-        latest = np.maximum(ends, table.last(bound)) if bound else ends
+        slots = [c for c in table.columns if c >= 0]
+        latest = np.maximum(ends, table.last(slots)) if slots else ends
         rows = self.view.addresses.rows(intervals.lo)
         back = np.minimum(rows, executor.store.window_starts[latest])
-        yield self.missing(
+        yield self.unmet(
             QueryIntervals(
                 np.where(intervals.lo < intervals.hi, intervals.lo - rows + back, intervals.lo), intervals.hi
             ),

@@ -4,210 +4,194 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.table import Table
-from eventcube.engine.views.balanced import Balanced
-from eventcube.engine.views.cost import (
-    ITERATIVE_CALL,
-    STEP,
-    VIEW_CALL,
-    Asked,
-    Costs,
-    exists_costs,
-    intervals,
-    join_costs,
-    sample,
-)
-from eventcube.engine.views.iterative import Iterative
-from eventcube.engine.views.rewrite import Rewrite
-from eventcube.engine.views.strategy import Executor, Strategy, interval, register, standalone
-from eventcube.engine.views.view import NEVER
-from eventcube.plan.steps import Bind, FlatCases, NoFlatForm, Part, Program, Reject, Union, form_of, recomputed
-
-# For so many calls a decision holds if they are alike and cost as much as the decision; for fewer if they cost more.
-_STAY, _DECIDE = 15, 12_000.0
+from eventcube.engine.views.strategy import Executor, Strategy, interval, register, standalone, strategies
+from eventcube.optimizer.choose import PartChoice, costs_of, weigh
+from eventcube.optimizer.cost import Load, PartProfile
+from eventcube.optimizer.load import greatest_load, last_events, sampled_load, with_missing, with_windows
+from eventcube.optimizer.statistics import Statistics, sample_step
+from eventcube.plan.steps import NoFlatForm, Part, form_of
 
 
-@dataclass(slots=True)
-class Tally:
-    """What was expected of each strategy so far, how often each was taken, and what came of it."""
+def candidates() -> dict[str, type[Strategy]]:
+    """The strategies to choose from, each by its first name."""
+    names: dict[type[Strategy], str] = {}
+    for name, strategy in strategies().items():
+        if strategy is not Auto:
+            names.setdefault(strategy, name)
+    return {name: strategy for strategy, name in names.items()}
 
-    expected: dict[str, float] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=dict)
-    outer: int = 0
-    looked: int = 0
-    computed: int = 0
 
-    @contextmanager
-    def watch(self, counters: Counters) -> Iterator[None]:
-        """Take note of the work that is done meanwhile."""
-        looked, computed = counters.candidates, counters.inner_computed
-        yield
-        self.looked += counters.candidates - looked
-        self.computed += counters.inner_computed - computed
-
-    def add(self, costs: Costs, chosen: str, outer: int) -> None:
-        """Take note of one call."""
-        for name, cost in costs.items():
-            self.expected[name] = self.expected.get(name, 0.0) + cost
-        self.taken[chosen] = self.taken.get(chosen, 0) + 1
-        self.outer += outer
+def answering(part: Part) -> tuple[str, ...]:
+    """The strategies that compete for a part, by name."""
+    load = Load(PartProfile.of(part), 0.0, materialize=True)
+    return tuple(sorted(costs_of({name: strategy.cost for name, strategy in candidates().items()}, load)))
 
 
 @register("auto")
-class Auto:
-    """Decides by the cost model, anew every few calls or when there are more or fewer outer rows.
+class Auto(Strategy):
+    """Leaves the work to the strategy that should cost least, chosen again every few calls.
 
-    What the view has then counts for it. All of it follows from counts, so that the same run always decides the same.
+    It is also chosen again when there are many more or fewer outer rows. What views have then counts for them.
     """
 
     def __init__(self, part: Part) -> None:
-        self.part, self.inner = part, standalone(part)
-        self.balanced = Balanced(part)
-        self._known: dict[str, Strategy] = {"iterative": Iterative(part), "balanced": self.balanced}
-        self._no_flat_form = form_of(part, NoFlatForm)
-        if form_of(part, FlatCases) is not None:
-            self._known["rewrite"] = Rewrite(part)
-        self.tally = Tally()
-        self._looked = _whole(self.inner.nearest)
-        # How many results there were, how many there could have been, and how many could be for one outer row.
-        self._given = self._possible = self._each = 0.0
-        self._expected: Costs | None = None
-        self._outer = self._stays = 0
-        program = recomputed(part)
-        last = program[-1]
-        self._narrowed = _narrowed(program)
-        self._tested = not isinstance(last, Bind) or bool(last.compare or last.filters or last.distinct)
+        super().__init__(part)
+        self.candidates = candidates()
+        self._costs = {name: strategy.cost for name, strategy in self.candidates.items()}
+        self._least: dict[str, float] | None = None
+        self.profile = PartProfile.of(part)
+        # Strategies that were chosen at least once.
+        self.created: dict[str, Strategy] = {}
+        self._choice = PartChoice()
+        # Results so far, and how many there could have been if conditions had let all through.
+        self._results = self._possible = self._possible_per_row = 0.0
+        self._outer_rows = self._looked_at = self._computed = 0
+
+    @property
+    def choice(self) -> PartChoice:
+        """What was chosen so far."""
+        return self._choice
 
     @property
     def bytes(self) -> int:
-        """What is kept for later."""
-        return self.balanced.bytes
+        """What the strategies that were chosen keep."""
+        return sum(strategy.bytes for strategy in self.created.values())
+
+    @classmethod
+    def cost(cls, load: Load) -> float | None:
+        """The cost of the cheapest of the others."""
+        costs = costs_of({name: strategy.cost for name, strategy in candidates().items()}, load)
+        return min(costs.values(), default=None)
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
         results = self._cheapest(table, executor, materialize=True).join(table, executor)
         while True:
-            with self.tally.watch(executor.counters):
+            with self._counting(executor.counters):
                 out = next(results, None)
             if out is None:
                 return
-            self._found(len(out))
+            self._note_results(len(out))
             yield out
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
         chosen = self._cheapest(table, executor, materialize=False)
-        with self.tally.watch(executor.counters):
-            found = chosen.count(table, executor)
-        self._found(found)
-        return found
+        with self._counting(executor.counters):
+            results = chosen.count(table, executor)
+        self._note_results(results)
+        return results
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
         chosen = self._cheapest(table, executor, materialize=False)
-        with self.tally.watch(executor.counters):
+        with self._counting(executor.counters):
             return chosen.exists(table, executor)
-
-    def _found(self, results: int) -> None:
-        self._given += results if self._each else 0
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
-        self.balanced.close(counters)
+        for strategy in self.created.values():
+            strategy.close(counters)
 
     def report(self) -> Iterator[str]:
-        """What was expected of each strategy and what was done."""
-        tally = self.tally
-        taken = ", ".join(f"{name} ({times:,})" for name, times in sorted(tally.taken.items()))
-        yield f"asked for {tally.outer:,} outer rows; decided for {taken}"
-        for name, cost in sorted(tally.expected.items(), key=lambda e: e[1]):
-            yield f"expected of {name}: {cost:,.0f}, in events looked at, calls and look-ups included"
-        yield f"measured: {tally.looked:,} events looked at, {tally.computed:,} results computed"
-        if self._no_flat_form is not None:
-            yield f"no flat form: {self._no_flat_form.reason}"
+        """What was asked and what was done."""
+        yield f"asked for {self._outer_rows:,} outer rows"
+        yield f"measured: {self._looked_at:,} events looked at, {self._computed:,} results computed"
+        no_flat_form = form_of(self.part, NoFlatForm)
+        if no_flat_form is not None:
+            yield f"no flat form: {no_flat_form.reason}"
         if self._possible:
-            yield f"of the results its events could make, {self._given / self._possible:.3g} were results"
+            yield f"of the results its events could make, {self._results / self._possible:.3g} were results"
+
+    @contextmanager
+    def _counting(self, counters: Counters) -> Iterator[None]:
+        """Take note of the work that is done meanwhile."""
+        looked_at, computed = counters.candidates, counters.inner_computed
+        yield
+        self._looked_at += counters.candidates - looked_at
+        self._computed += counters.inner_computed - computed
+
+    def _note_results(self, results: int) -> None:
+        self._results += results if self._possible_per_row else 0
 
     def _cheapest(self, table: Table, executor: Executor, *, materialize: bool) -> Strategy:
-        """Decide, or stay with what was decided for about as many outer rows a few calls ago."""
-        if self._expected is None or not self._stays or not self._outer <= 2 * len(table) <= 4 * self._outer:
-            self._each = 0.0
-            self._expected = self._little(len(table), executor) or self._costs(table, executor, materialize=materialize)
-            self._outer = len(table)
-            self._stays = int(_STAY * min(1.0, _DECIDE / min(self._expected.values())))
-        else:
-            self._stays -= 1
-        self._possible += len(table) * self._each
-        name, _ = min(self._expected.items(), key=lambda cost: cost[1])
-        self.tally.add(self._expected, name, len(table))
-        return self._known[name]
+        """The strategy that was chosen for about as many outer rows a few calls ago, or is chosen now."""
+        if not self._choice.holds_for(len(table)):
+            loads = _Loads(self, table, executor, materialize=materialize)
+            if self._least is None:
+                self._least = costs_of(self._costs, replace(loads.empty, outer_rows=0.0))
+            self._choice.decide_for(len(table), weigh(self._costs, self._least, loads))
+            self._possible_per_row = loads.possible_per_row
+        self._possible += len(table) * self._possible_per_row
+        self._outer_rows += len(table)
+        name = self._choice.take()
+        if name not in self.created:
+            self.created[name] = self.candidates[name](self.part)
+        return self.created[name]
 
-    def _little(self, outer: int, executor: Executor) -> Costs | None:
-        """What computing anew costs if every event lies in every interval, if that is less than to ask a view."""
-        work = possible = 1.0
-        for j, slot in enumerate(reversed(self.inner.slots), 1):
-            possible *= len(executor.store.stack(slot).rows) / (j if self.inner.ordered else 1)
-            work += possible
-        cost = ITERATIVE_CALL + outer * (STEP + work)
-        return {"iterative": cost} if cost < VIEW_CALL else None
-
-    def _costs(self, table: Table, executor: Executor, *, materialize: bool) -> Costs:
-        lo, hi = interval(self.part, sample(table), executor)
-        own = intervals(self.inner, len(table), lo, hi, executor)
-        negated = isinstance(self.part, Reject)
-        self._each = 0.0 if negated else float(own.partial[-1])
-        asked = Asked(
-            own,
-            0,
-            self._selectivity(executor),
-            self._narrowed,
-            self._tested,
-            tied=bool(self.inner.residual),
-            plain=executor.store.order is None and self.inner.key is None,
-        )
-        if asked.recompute(materialize=materialize) > asked.looked_up():
-            # Otherwise a view is behind whatever it has.
-            asked = replace(asked, fresh=self._fresh(lo, hi, executor))
-        if negated:
-            return exists_costs(asked, self._looked, len(self.inner.slots) if "rewrite" in self._known else None)
-        return join_costs(asked, materialize=materialize)
-
-    def _selectivity(self, executor: Executor) -> float:
-        """What part of the possible results there were; as far as nothing is known, an equality leaves one value."""
+    def selectivity(self, statistics: Statistics) -> float:
+        """The part of the possible results there were; as long as nothing is known, an equality leaves one value."""
         if self._possible:
-            return min(1.0, self._given / self._possible)
-        return 1.0 if self.inner.key is None else 1.0 / self.balanced.view.attach(executor).groups
-
-    def _fresh(self, lo: Ints, hi: Ints, executor: Executor) -> int:
-        """How many of the last events in the intervals the view does not have yet."""
-        view = self.balanced.view
-        view.attach(executor)
-        anchors = view.anchors()
-        ends = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
-        return int((view.since[ends] == NEVER).sum())
+            return min(1.0, self._results / self._possible)
+        key = standalone(self.part).key
+        return 1.0 if key is None else 1.0 / statistics.distinct(key.slot, key.inner)
 
 
-def _narrowed(program: Program) -> int:
-    """From which component on only what meets the conditions is left, if the part is computed anew."""
-    for i, step in enumerate(program):
-        if isinstance(step, Bind) and (step.key is not None or step.compare or step.filters):
-            return i if step.key is not None else i + 1
-    return len(program)
+class _Loads:
+    """What the outer rows of one call ask of a part, sampled no further than the choice needs it."""
 
+    def __init__(self, auto: Auto, table: Table, executor: Executor, *, materialize: bool) -> None:
+        self._auto, self._table, self._executor = auto, table, executor
+        self._statistics = Statistics(StoredEvents(executor))
+        self._sampled: Load | None = None
+        sorted_view = executor.store.order is not None or auto.profile.keyed
+        self.empty = Load(auto.profile, len(table), materialize, sorted_view)
 
-def _whole(program: Program) -> int:
-    """How many components of a part must be gone through to find the nearest result of one last event."""
-    found = 0
-    for step in program:
-        match step:
-            case Bind(latest=False) if not step.is_anchor:
-                found += 1
-            case Union(programs):
-                found += max(_whole(p) for p in programs)
-    return found
+    @property
+    def possible_per_row(self) -> float:
+        """Results that one outer row of a positive part could have; 0 if nothing was sampled."""
+        return 0.0 if self._sampled is None or self.empty.part.negated else self._sampled.partial[-1]
+
+    def greatest(self) -> Load:
+        """No less than is asked for, from totals alone."""
+        return greatest_load(self.empty, self._statistics)
+
+    def sampled(self) -> Load:
+        """What is asked for, as if views had all of it."""
+        if self._sampled is None:
+            load = replace(self.empty, selectivity=self._auto.selectivity(self._statistics))
+            self._sampled = sampled_load(load, *self._intervals, self._statistics)
+        return self._sampled
+
+    def complete(self, name: str) -> Load:
+        """What is asked for, with what the strategy of that name does not have yet."""
+        if not self._auto.candidates[name].keeps_results:
+            return self.sampled()
+        strategy = self._auto.created.get(name)
+        missing = None if strategy is None else strategy.missing(*self._intervals, self._executor)
+        return with_missing(self._with_windows, self._last_events if missing is None else missing)
+
+    @cached_property
+    def _intervals(self) -> tuple[Ints, Ints]:
+        """A sample of the intervals."""
+        table = self._table
+        sampled = Table(table.columns, table.data[:, :: sample_step(len(table))].copy())
+        lo, hi = interval(self._auto.part, sampled, self._executor)
+        return lo, np.maximum(lo, hi)
+
+    @cached_property
+    def _last_events(self) -> float:
+        return last_events(self._auto.profile, *self._intervals, self._statistics)
+
+    @cached_property
+    def _with_windows(self) -> Load:
+        return with_windows(self.sampled(), *self._intervals, self._statistics)

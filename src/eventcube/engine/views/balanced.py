@@ -9,15 +9,21 @@ from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Requests
+from eventcube.optimizer.cost import Load
 
 
 @register("balanced")
 class Balanced(Sliding):
-    """Intervals are asked for together, so the longest that hold an event say how far back it is needed.
+    """Takes the intervals of all outer rows together: the longest that hold an event say how far back it is needed.
 
-    What an earlier set of outer rows has asked for is there; what is new lies mostly to its right.
+    The view has what earlier outer rows asked for; what is new lies mostly to the right of that.
     """
 
+    @classmethod
+    def cost(cls, load: Load) -> float | None:
+        """A look-up for each outer row, and of last events the view does not have what is asked for (CSV eq. 3-5)."""
+        return load.look_up_cost() + load.update_cost() + load.output_cost()
+
     def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
-        """What is asked for and is not there."""
-        yield self.missing(intervals, executor)
+        """What is asked for and the view does not have."""
+        yield self.unmet(intervals, executor)

@@ -15,8 +15,9 @@ from eventcube.engine.views.records import Records
 from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.strategy import Executor
 from eventcube.engine.views.view import RowAddresses, View
+from eventcube.optimizer.cost import Load
 
-# Intervals that contain others are tried first, so often; then the rest at once.
+# Rounds of computing: all but the last take only intervals that lie in no other one, which may decide the others.
 _ROUNDS = 3
 
 
@@ -26,8 +27,14 @@ class Flags:
     def __init__(self, view: View) -> None:
         self.view = view
         self.empty, self.extents = Records(), Records()
-        self._purged = view.many
+        self._purged = view.purge_threshold
         view.followers.append(self._move)
+
+    @staticmethod
+    def update_cost(load: Load) -> float:
+        """Computing the longest interval for each end by itself, and each missing last event at least once."""
+        last_events = max(load.missing, load.ends * load.partial[0] if load.partial else 0.0)
+        return last_events * (1.0 + sum(load.extended[: load.part.scanned]))
 
     def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
         self.empty.move(before, addresses, rows)
@@ -43,57 +50,58 @@ class Flags:
 
     def exists(self, intervals: QueryIntervals, executor: Executor) -> Bools:
         """For each interval whether it has a result, computed where no flag says so."""
-        some = intervals.lo < intervals.hi
-        if not some.any():
-            return some
-        distinct, which = intervals.where(some).distinct()
+        nonempty = intervals.lo < intervals.hi
+        if not nonempty.any():
+            return nonempty
+        distinct, which = intervals.where(nonempty).distinct()
         self._purge(int(distinct.lo.min()))
         for round_ in range(_ROUNDS):
-            known, _, _ = self._known(distinct)
-            open_ = distinct.where(~known)
-            if not len(open_):
+            decided, _, _ = self._lookup(distinct)
+            undecided = distinct.where(~decided)
+            if not len(undecided):
                 break
-            self._compute(open_ if round_ == _ROUNDS - 1 else open_.where(_outermost(open_)), executor)
-        found = np.zeros(len(intervals), np.bool_)
-        found[some] = self._known(distinct)[1][which]
-        executor.counters.inner_reused += int(np.count_nonzero(found))
-        return found
+            last = round_ == _ROUNDS - 1
+            self._compute(undecided if last else undecided.where(_outermost(undecided)), executor)
+        matched = np.zeros(len(intervals), np.bool_)
+        matched[nonempty] = self._lookup(distinct)[1][which]
+        executor.counters.inner_reused += int(np.count_nonzero(matched))
+        return matched
 
-    def _purge(self, place: int) -> None:
-        """Forget flags that end before all that is asked for, once there are many."""
+    def _purge(self, address: int) -> None:
+        """Forget flags that end before all intervals at hand, once there are twice as many as after the last purge."""
         if len(self) > 2 * self._purged:
             for records in (self.empty, self.extents):
-                records.where(records.hi > place)
-            self._purged = max(len(self), self.view.many)
+                records.where(records.hi > address)
+            self._purged = max(len(self), self.view.purge_threshold)
 
-    def _known(self, intervals: QueryIntervals) -> tuple[Bools, Bools, Ints]:
-        """Which intervals are decided, which of those have a result, and how far each is known to have none."""
+    def _lookup(self, intervals: QueryIntervals) -> tuple[Bools, Bools, Ints]:
+        """Which intervals are decided, which have a result, and the address up to which each is known to have none."""
         lo, hi = self.empty.lo, self.empty.hi
         order = np.argsort(lo, kind="stable")
         reach = np.maximum.accumulate(np.append(-1, hi[order]))[np.searchsorted(lo[order], intervals.lo, side="right")]
         lo, hi = self.extents.lo, self.extents.hi
         order = np.argsort(lo, kind="stable")
         nearest = np.minimum.accumulate(np.append(hi[order], 2**62)[::-1])[::-1]
-        some = nearest[np.searchsorted(lo[order], intervals.lo)] <= intervals.hi
-        return some | (reach >= intervals.hi), some, np.maximum(reach, intervals.lo)
+        matched = nearest[np.searchsorted(lo[order], intervals.lo)] <= intervals.hi
+        return matched | (reach >= intervals.hi), matched, np.maximum(reach, intervals.lo)
 
     def _compute(self, intervals: QueryIntervals, executor: Executor) -> None:
-        """Find for each interval the result that begins last, which stays longest, or that there is none."""
+        """Find for each interval the result that begins last, and so stays in the window longest, if there is one."""
         assert self.view.addresses is not None
         begins, ends = np.full(len(intervals), -1, np.int64), np.zeros(len(intervals), np.int64)
-        for requests, of in self.view.asked_rows(intervals, self._known(intervals)[2]):
+        for requests, of in self.view.requests_for(intervals, self._lookup(intervals)[2]):
             for out in self.view.find_results(self.view.inner.nearest, requests, executor):
                 first, last = self.view.addresses.of_results(out)
-                own = of[out[ORIGIN]]
+                number = of[out[ORIGIN]]
                 order = np.argsort(first, kind="stable")
-                first, last, own = first[order], last[order], own[order]
-                later = first > begins[own]
+                first, last, number = first[order], last[order], number[order]
+                later = first > begins[number]
                 # Of several for one interval the last assignment stands, and they ascend.
-                begins[own[later]], ends[own[later]] = first[later], last[later] + 1
+                begins[number[later]], ends[number[later]] = first[later], last[later] + 1
         executor.counters.view_intervals += len(intervals)
-        found = begins >= 0
-        self.empty.add(intervals.where(~found))
-        self.extents.add(QueryIntervals(begins[found], ends[found]).distinct()[0])
+        matched = begins >= 0
+        self.empty.add(intervals.where(~matched))
+        self.extents.add(QueryIntervals(begins[matched], ends[matched]).distinct()[0])
         executor.note_bytes()
 
 

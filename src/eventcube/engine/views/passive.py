@@ -12,6 +12,7 @@ from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import Requests, RowAddresses
+from eventcube.optimizer.cost import RECORD, Load
 from eventcube.plan.steps import Part
 
 
@@ -29,6 +30,15 @@ class Passive(Sliding):
         self.flags = Flags(self.view) if self.view.results is None else None
         self.view.followers.append(self._move)
 
+    @classmethod
+    def cost(cls, load: Load) -> float | None:
+        """As a balanced view, and a record for each different end of an interval: the longest holds the others.
+
+        Of a negated part without results to keep, each of those is computed by itself.
+        """
+        update = Flags.update_cost(load) if load.only_emptiness else load.update_cost()
+        return load.look_up_cost() + RECORD * load.ends + update + load.output_cost()
+
     def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
         self.records.move(before, addresses, rows)
 
@@ -44,12 +54,12 @@ class Passive(Sliding):
 
     def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
         """One interval after the other, as if each had been asked for by itself."""
-        distinct, _ = intervals.some().distinct()
+        distinct, _ = intervals.nonempty().distinct()
         plan = self.records.plan(distinct)
         fresh = distinct.where(plan.fresh)
         executor.counters.view_intervals += len(fresh)
         self.records.add(fresh)
-        for requests, _ in self.view.asked_rows(fresh, plan.begins[plan.fresh]):
+        for requests, _ in self.view.requests_for(fresh, plan.begins[plan.fresh]):
             yield requests
 
     def exists(self, table: Table, executor: Executor) -> Bools:

@@ -1,4 +1,4 @@
-"""Intervals that were asked for and are kept a record of, and what a new interval can take from them."""
+"""Records of the intervals that were computed, and what a new interval can take from them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from eventcube.engine.views.view import RowAddresses
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """For intervals that are asked for: the record that covers most of each (-1: none), and where it ends.
+    """For each interval the record that covers most of it (-1: none), and the address at which computing begins.
 
-    `fresh` are those that no record covers whole; each becomes a record.
+    `fresh` are the intervals that no record covers whole; each becomes a record.
     """
 
     holder: Ints
@@ -35,20 +35,20 @@ class Records:
         return len(self.lo)
 
     def plan(self, intervals: QueryIntervals) -> Plan:
-        """What is to be computed for each interval, in their order, if each then is a record for those after it.
+        """The plan for intervals that are taken in order, each a record for those after it.
 
         If a record overlaps an interval from the left, only what ends after the record is new (a partial overlap on
         the right); whatever else overlaps it does not help, because results are found from their last event back.
         """
-        given = len(self)
+        recorded = len(self)
         lo, hi = np.concatenate([self.lo, intervals.lo]), np.concatenate([self.hi, intervals.hi])
-        starts, place = np.unique(lo, return_inverse=True)
-        who, reach = covered(place.astype(np.int64), hi, given, len(starts))
-        who, reach = who[given:], reach[given:]
+        starts, rank = np.unique(lo, return_inverse=True)
+        who, reach = covered(rank.astype(np.int64), hi, recorded, len(starts))
+        who, reach = who[recorded:], reach[recorded:]
         helps = reach > intervals.lo
         fresh = ~(helps & (reach >= intervals.hi))
         # What was fresh before is a record by now.
-        number = np.concatenate([np.arange(given), given + np.cumsum(fresh) - 1])
+        number = np.concatenate([np.arange(recorded), recorded + np.cumsum(fresh) - 1])
         holder = np.where(helps, number[np.maximum(who, 0)], -1)
         return Plan(holder, np.where(helps, reach, intervals.lo), fresh)
 
@@ -57,19 +57,19 @@ class Records:
         self.lo, self.hi = np.concatenate([self.lo, intervals.lo]), np.concatenate([self.hi, intervals.hi])
 
     def begin_at(self, row: int, addresses: RowAddresses) -> None:
-        """Say nothing any more of what lies before a row."""
+        """Cut off what lies before a row."""
         begins = addresses.rows(self.lo)
         self.lo = self.lo - begins + np.maximum(begins, row)
         self.where(self.lo < self.hi)
 
     def where(self, kept: Bools) -> None:
-        """Keep only some."""
+        """Keep some of the records."""
         self.lo, self.hi = self.lo[kept], self.hi[kept]
 
     def move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints, *, clip: bool = True) -> Bools:
-        """Turn to a new store, given the rows its events had; says which records are left.
+        """Turn to a new store, given the rows that old rows became; gives for each record whether it is kept.
 
-        Of one that has lost its front the rest is left, or with `clip=False` nothing.
+        Of a record that has lost its front the rest is kept, or with `clip=False` nothing.
         """
         if not len(self):
             return np.zeros(0, np.bool_)

@@ -1,4 +1,4 @@
-"""Inner results that are kept: sorted so that those inside an interval are found without going over the others."""
+"""Kept inner results, sorted so that those inside an interval are found without going over the others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from eventcube.engine.intervals import counts_of, first_asked, pairs_of, run_order, swept_counts, tallies
 from eventcube.engine.kernels import Bools, Ints, seek
 
+# Pairs of an outer row and a result in one chunk.
 PAIRS = 1 << 16
-# So much room there is for tallies, and a little more for each interval.
+# Numbers that counting and sorting may need as scratch space, beside a few for each interval.
 ROOM = 1 << 14
 
 
@@ -26,11 +27,11 @@ class QueryIntervals:
         return len(self.lo)
 
     def where(self, kept: Bools) -> QueryIntervals:
-        """Some of them."""
+        """Some of the intervals."""
         return self if np.count_nonzero(kept) == len(self) else QueryIntervals(self.lo[kept], self.hi[kept])
 
-    def some(self) -> QueryIntervals:
-        """Those that are not empty."""
+    def nonempty(self) -> QueryIntervals:
+        """The intervals that are not empty."""
         return self.where(self.lo < self.hi)
 
     @property
@@ -39,16 +40,16 @@ class QueryIntervals:
         return int(self.lo.min()) if len(self) else 0
 
     def keys(self, base: int) -> Ints:
-        """A number for each interval that sorts them by end, then by beginning; all begin at the base or later."""
+        """A sort key for each interval, by end, then by beginning; all begin at the base or later."""
         span = int(self.hi.max()) - base + 1 if len(self) else 1
         if span >= 1 << 31:
-            # Too far apart for one number; their ranks are not.
+            # Too far apart for one number, which their ranks are not.
             ranks = np.unique(np.concatenate([self.lo, self.hi]), return_inverse=True)[1].astype(np.int64)
             return ranks[len(self) :] << 31 | ranks[: len(self)]
         return (self.hi - base) << 31 | (self.lo - base)
 
     def distinct(self) -> tuple[QueryIntervals, Ints]:
-        """Each interval once, and which of them each is."""
+        """Each interval once, and for each interval the number of its equal among those."""
         order = np.argsort(self.keys(self.base), kind="stable")
         lo, hi = self.lo[order], self.hi[order]
         new = np.ones(len(order), np.bool_)
@@ -90,7 +91,7 @@ class GrowableColumns:
 class ResultStore:
     """Results with the addresses of their first and last events. Those with one last event are a run.
 
-    In a run the first event's place falls. How much of each run was ever asked for is noted.
+    In a run the address of the first event falls. For each run it is noted how much of it was ever asked for.
     """
 
     def __init__(self, height: int) -> None:
@@ -127,11 +128,11 @@ class ResultStore:
 
     @property
     def unused(self) -> int:
-        """How many results nobody has asked for."""
+        """Results that were never asked for."""
         return len(self) - int(self._runs.columns[2].sum())
 
     def add(self, block: Ints) -> None:
-        """More results, none of which is there already: their events, and the addresses of the first and the last."""
+        """Add results that are not in the store: their events, and the addresses of the first and the last."""
         if not block.shape[1]:
             return
         block = block.take(_order(block[-2], block[-1]), axis=1)
@@ -147,8 +148,8 @@ class ResultStore:
         """For each result whether it was asked for."""
         _, start, used = self._runs.columns
         begin = start - self._before
-        place = np.arange(len(self)) - np.repeat(begin, np.diff(np.append(begin, len(self))))
-        asked: Bools = place < np.repeat(used, np.diff(np.append(begin, len(self))))
+        in_run = np.arange(len(self)) - np.repeat(begin, np.diff(np.append(begin, len(self))))
+        asked: Bools = in_run < np.repeat(used, np.diff(np.append(begin, len(self))))
         return asked
 
     def rebuild(self, block: Ints, used: Bools) -> None:
@@ -161,7 +162,7 @@ class ResultStore:
             self._append(block.take(order, axis=1), used[order])
 
     def keep(self, block: Ints, alive: Bools) -> int:
-        """Keep some of the results, as they are in the block; gives how many of the others nobody has asked for."""
+        """Keep some of the results, as they are in the block; gives how many of the others were never asked for."""
         used = self.used()
         self.rebuild(block.compress(alive, axis=1), used[alive])
         return int((~used & ~alive).sum())
@@ -173,12 +174,12 @@ class ResultStore:
         self._runs.append(np.vstack([lasts[begins], begins + len(self) + self._before, asked]))
         self._results.append(block)
 
-    def drop_before(self, place: int) -> int:
-        """Forget the results that end before a place; gives how many of them nobody has asked for."""
-        count = int(np.searchsorted(self.lasts, place))
+    def drop_before(self, address: int) -> int:
+        """Forget the results that end before an address; gives how many of them were never asked for."""
+        count = int(np.searchsorted(self.lasts, address))
         if not count:
             return 0
-        runs = int(np.searchsorted(self._runs.columns[0], place))
+        runs = int(np.searchsorted(self._runs.columns[0], address))
         unused = count - int(self._runs.columns[2, :runs].sum())
         self._runs.drop(runs)
         self._results.drop(count)
@@ -188,7 +189,7 @@ class ResultStore:
     # Looking up.
 
     def mark(self, intervals: QueryIntervals) -> int:
-        """Note what is asked for; gives how many results are asked for the first time."""
+        """Note the results inside the intervals as asked for; gives how many are so for the first time."""
         lasts, _, used = self._runs.columns
         if not len(lasts) or not len(intervals):
             return 0
@@ -210,7 +211,7 @@ class ResultStore:
         return lo, np.maximum(seek(runs, intervals.hi), lo)
 
     def pairs(self, intervals: QueryIntervals) -> Iterator[tuple[Ints, Ints]]:
-        """Which asking row gets which result, in chunks."""
+        """Pairs of an interval's number and the place of a result inside it, in chunks."""
         run_lo, run_hi = self._ranges(intervals)
         parent, place = np.empty(PAIRS, np.int64), np.empty(PAIRS, np.int64)
         at = np.array([0, -1, -1], np.int64)

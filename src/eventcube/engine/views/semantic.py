@@ -14,17 +14,19 @@ from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.result_store import QueryIntervals, ResultStore
-from eventcube.engine.views.strategy import Executor, register
+from eventcube.engine.views.strategy import Executor, Strategy, register
 from eventcube.engine.views.view import RowAddresses, TooMuchError, View, blocks
+from eventcube.optimizer.cost import LOOK_UP, RECORD, Load
 from eventcube.plan.steps import Part
 
-# Results are sorted by record, then as in other views: no place is larger.
+# Addresses of one record, so that results are sorted by record, then as in other views; no address is larger.
 SPAN = 1 << 41
-_MOST = 1 << 21
+# Records whose addresses fit 64 bits.
+_MAX_RECORDS = 1 << 21
 
 
 @register("semantic")
-class Semantic:
+class Semantic(Strategy):
     """Each interval that is not inside another has a record with its results.
 
     If a record overlaps it from the left, the new one refers to that and holds only what ends after it; otherwise it
@@ -32,6 +34,7 @@ class Semantic:
     """
 
     def __init__(self, part: Part) -> None:
+        super().__init__(part)
         self.view = View(part)
         self.inner = self.view.inner
         self.flags = Flags(self.view) if self.view.results is None else None
@@ -39,11 +42,20 @@ class Semantic:
         self.recompute = Iterative(part)
         self.results = ResultStore(len(self.inner.slots))
         self.records = Records()
+        # For each record the one that it extends, -1 for none.
         self._refers = np.zeros(0, np.int64)
-        self._purged = self.view.many
-        # If there was too much to hold, so many calls go by before it is tried again, each time twice as many.
+        self._purged = self.view.purge_threshold
+        # Calls to recompute after there was too much to hold, each time twice as many.
         self._skips_left, self._skip_length = 0, 8
         self.view.followers.append(self._move)
+
+    @classmethod
+    def cost(cls, load: Load) -> float | None:
+        """As a passive view, but a look-up goes through all records referred to inside the interval (CSV eq. 6)."""
+        if load.only_emptiness:
+            return load.look_up_cost() + RECORD * load.ends + Flags.update_cost(load)
+        chains = load.outer_rows * LOOK_UP * load.ends_inside
+        return load.look_up_cost() + chains + RECORD * load.ends + load.update_cost() + load.output_cost()
 
     @property
     def bytes(self) -> int:
@@ -57,9 +69,9 @@ class Semantic:
         if holder is None:
             yield from self.recompute.join(table, executor)
             return
-        for own, of in self._looks(intervals, holder):
-            executor.counters.inner_reused -= self.results.mark(own)
-            for parent, place in self.results.pairs(own):
+        for in_record, of in self._lookups(intervals, holder):
+            executor.counters.inner_reused -= self.results.mark(in_record)
+            for parent, place in self.results.pairs(in_record):
                 executor.counters.inner_reused += len(parent)
                 yield from executor.run(self.inner.residual, self.view.extended(table, self.results, of[parent], place))
 
@@ -72,21 +84,21 @@ class Semantic:
         if holder is None:
             return self.recompute.count(table, executor)
         times, total = np.bincount(which, minlength=len(distinct)), 0
-        for own, of in self._looks(distinct, holder):
-            counts, fresh = self.results.count(own)
-            given = int((counts * times[of]).sum())
-            executor.counters.inner_reused += given - fresh
-            total += given
+        for in_record, of in self._lookups(distinct, holder):
+            counts, first_uses = self.results.count(in_record)
+            served = int((counts * times[of]).sum())
+            executor.counters.inner_reused += served - first_uses
+            total += served
         return total
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
         if self.flags is not None:
             return self.flags.exists(self.view.query_intervals(table, executor), executor)
-        found = np.zeros(len(table), np.bool_)
+        matched = np.zeros(len(table), np.bool_)
         for out in self.join(table.with_columns({ORIGIN: np.arange(len(table))}), executor):
-            found[out[ORIGIN]] = True
-        return found
+            matched[out[ORIGIN]] = True
+        return matched
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
@@ -105,10 +117,10 @@ class Semantic:
             self._skips_left -= 1
             return None
         holder = np.full(len(intervals), -1, np.int64)
-        some = intervals.lo < intervals.hi
+        nonempty = intervals.lo < intervals.hi
         try:
-            if some.any():
-                holder[some] = self._extend(intervals.where(some), executor)
+            if nonempty.any():
+                holder[nonempty] = self._extend(intervals.where(nonempty), executor)
         except TooMuchError:
             executor.counters.inner_unused += self.results.unused
             self.results, self.records, self._refers = (
@@ -121,11 +133,11 @@ class Semantic:
             return None
         return holder
 
-    def _looks(self, intervals: QueryIntervals, holder: Ints) -> Iterator[tuple[QueryIntervals, Ints]]:
-        """The intervals in each record they look into, some at a time, and which interval each is."""
-        held = np.zeros(len(self.records), np.int64)
-        held[self.results.lasts // SPAN] = 1
-        refers = past_empty(self._refers, held)
+    def _lookups(self, intervals: QueryIntervals, holder: Ints) -> Iterator[tuple[QueryIntervals, Ints]]:
+        """The intervals in each record they look into, in blocks, and the number of the interval that each is."""
+        holds_results = np.zeros(len(self.records), np.int64)
+        holds_results[self.results.lasts // SPAN] = 1
+        refers = past_empty(self._refers, holds_results)
         lengths = chain_lengths(holder, intervals.lo, refers, self.records.hi)
         for start, end in blocks(lengths):
             of, records = chains(lengths[start:end], holder[start:end], refers)
@@ -133,14 +145,13 @@ class Semantic:
             yield QueryIntervals(intervals.lo[of] + records * SPAN, intervals.hi[of] + records * SPAN), of
 
     def _extend(self, intervals: QueryIntervals, executor: Executor) -> Ints:
-        """See that every interval has a record that holds it; gives its number."""
+        """Make records until every interval has one that holds it; gives the record's number."""
         distinct, which = intervals.distinct()
         self._purge(int(distinct.lo.min()), executor.counters)
         plan = self.records.plan(distinct)
         numbers = np.where(plan.fresh, len(self.records) + np.cumsum(plan.fresh) - 1, plan.holder)
         fresh = distinct.where(plan.fresh)
-        if len(self.records) + len(fresh) > _MOST or int(distinct.hi.max()) >= SPAN:
-            # RowAddresses would not fit 64 bits.
+        if len(self.records) + len(fresh) > _MAX_RECORDS or int(distinct.hi.max()) >= SPAN:
             raise TooMuchError
         executor.counters.view_intervals += len(fresh)
         self._compute(fresh, plan.begins[plan.fresh], executor)
@@ -150,9 +161,9 @@ class Semantic:
         return numbers[which]
 
     def _compute(self, intervals: QueryIntervals, begins: Ints, executor: Executor) -> None:
-        """Compute what each interval holds itself: what ends at a place or later."""
+        """Compute the results of each interval that end at its address in `begins` or later."""
         assert self.view.addresses is not None
-        for requests, of in self.view.asked_rows(intervals, begins):
+        for requests, of in self.view.requests_for(intervals, begins):
             blocks, size = [], len(self.results)
             for out in self.view.find_results(self.inner.program, requests, executor):
                 first, last = self.view.addresses.of_results(out)
@@ -164,26 +175,26 @@ class Semantic:
                 rows = np.where(rows < 0, -1, rows + self._shift)
                 blocks.append(np.vstack([rows, first + offset, last + offset]).compress(inside, axis=1))
                 size += blocks[-1].shape[1]
-                if size > self.view.most:
+                if size > self.view.max_results:
                     raise TooMuchError
             if blocks:
                 self.results.add(np.concatenate(blocks, axis=1))
 
     # Forgetting.
 
-    def _purge(self, place: int, counters: Counters) -> None:
-        """Forget records that end before all that is asked for, once there is much in them."""
+    def _purge(self, address: int, counters: Counters) -> None:
+        """Forget records that end before all intervals at hand, once they hold twice as much as after a purge."""
         if len(self.results) + len(self.records) > 2 * self._purged:
-            alive = self.records.hi > place
+            alive = self.records.hi > address
             self.records.where(alive)
-            # One that refers to a record that is gone has nothing before its end, and would be asked for it.
-            self.records.lo = np.maximum(self.records.lo, place)
+            # A record whose reference is gone has nothing that ends before the address.
+            self.records.lo = np.maximum(self.records.lo, address)
             counters.inner_unused += self._keep(alive)
-            self._purged = max(len(self.results) + len(self.records), self.view.many)
+            self._purged = max(len(self.results) + len(self.records), self.view.purge_threshold)
 
     def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
         if addresses.plain:
-            # What has left the window goes when there is much of it.
+            # Results that have left the window are purged later.
             return
         alive = self.records.move(before, addresses, rows)
         if not alive.all():
@@ -193,13 +204,13 @@ class Semantic:
         old = self.results.block
         mapped = np.where(old[:-2] < 0, -1, rows[old[:-2]])
         # A result that has lost an event lies in no interval to come.
-        there: Bools = np.asarray(((mapped >= 0) | (old[:-2] < 0)).all(axis=0))
+        alive = np.asarray(((mapped >= 0) | (old[:-2] < 0)).all(axis=0))
         first, last = addresses.of_results(Table(self.inner.slots, mapped))
         offset = old[-1] // SPAN * SPAN
-        self.results.keep(np.vstack([mapped, first + offset, last + offset]), there)
+        self.results.keep(np.vstack([mapped, first + offset, last + offset]), alive)
 
     def _keep(self, alive: Bools) -> int:
-        """Keep only some records with their results, numbered anew; gives how many results nobody had used."""
+        """Keep and renumber some records with their results; gives how many of the other results were never used."""
         number = np.where(alive, np.cumsum(alive) - 1, -1)
         refers = self._refers[alive]
         self._refers = np.where(refers < 0, -1, number[refers])

@@ -1,22 +1,23 @@
-"""How a nested part is answered: the interface that every strategy fills, and where strategies are found."""
+"""The interface of a strategy, which answers one nested part, and the registry in which strategies are found."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import ClassVar, Protocol, TypeVar
 
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, START, Table
-from eventcube.errors import OptionError, did_you_mean
-from eventcube.language.syntax import Query
-from eventcube.options import ITERATIVE, StrategyChoice
+from eventcube.optimizer.choose import Choice
+from eventcube.optimizer.cost import Load
+from eventcube.options import ITERATIVE
 from eventcube.plan.expressions import Expression
-from eventcube.plan.parts import check_parts
 from eventcube.plan.steps import Bound, Nested, Part, Program, Reject, StandalonePart, form_of
 
 
@@ -57,24 +58,52 @@ def interval(part: Part, table: Table, executor: Executor) -> tuple[Ints, Ints]:
     return executor.limit(part.lower, table), executor.limit(part.upper, table)
 
 
-class Strategy(Protocol):
-    """One way to answer one nested part for sets of outer rows, each with its own interval."""
+class Strategy(ABC):
+    """Answers one nested part for sets of outer rows, each with its own interval."""
 
+    # Whether what is kept from earlier calls makes later ones cheaper.
+    keeps_results: ClassVar[bool] = True
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+
+    @abstractmethod
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
 
+    @abstractmethod
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
 
+    @abstractmethod
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval (from START to END)."""
 
+    @classmethod
+    @abstractmethod
+    def cost(cls, load: Load) -> float | None:
+        """What a load would cost, in events looked at; None if the strategy does not compete for such a part."""
+
+    def missing(self, lo: Ints, hi: Ints, executor: Executor) -> int | None:
+        """How many last events between the ends of the intervals are not in the view; None for all."""
+        return None
+
     @property
     def bytes(self) -> int:
-        """What is kept for later."""
+        """Bytes that are kept for later."""
+        return 0
 
-    def close(self, counters: Counters) -> None:
+    def close(self, counters: Counters) -> None:  # noqa: B027 - most keep nothing
         """Nothing more will be asked."""
+
+    @property
+    def choice(self) -> Choice | None:
+        """What was chosen among other strategies, for one that leaves the work to them."""
+        return None
+
+    def report(self) -> Iterator[str]:
+        """What was done, in words, for `explain` with `analyze`."""
+        return iter(())
 
 
 def standalone(part: Part) -> StandalonePart:
@@ -84,35 +113,31 @@ def standalone(part: Part) -> StandalonePart:
     return form
 
 
-Make = Callable[[Part], Strategy]
-_registered: dict[str, Make] = {}
+_Strategy = TypeVar("_Strategy", bound=type[Strategy])
+_registered: dict[str, type[Strategy]] = {}
 
 
-def register(*names: str) -> Callable[[Make], Make]:
+def register(*names: str) -> Callable[[_Strategy], _Strategy]:
     """Make a strategy known by its names; a file in this folder does so when it is imported."""
 
-    def add(make: Make) -> Make:
-        _registered.update(dict.fromkeys(names, make))
-        return make
+    def add(strategy: _Strategy) -> _Strategy:
+        _registered.update(dict.fromkeys(names, strategy))
+        return strategy
 
     return add
 
 
-def strategies() -> dict[str, Make]:
+def strategies() -> dict[str, type[Strategy]]:
     """Every strategy in this folder, by name."""
-    package = importlib.import_module("eventcube.engine.views")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"eventcube.engine.views.{module.name}")
+    _import_all()
     return dict(_registered)
 
 
-def check_strategies(choice: StrategyChoice, queries: Iterable[Query]) -> None:
-    """Refuse strategies that are not known, or are for parts that no query has."""
-    known = strategies()
-    for name in (choice.default, *choice.parts.values()):
-        if name not in known:
-            raise OptionError(f"unknown strategy {name!r}", code="EC404", hint=did_you_mean(name, sorted(known)))
-    check_parts(choice, queries)
+@cache
+def _import_all() -> None:
+    package = importlib.import_module("eventcube.engine.views")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"eventcube.engine.views.{module.name}")
 
 
 class Parts:
@@ -120,44 +145,44 @@ class Parts:
 
     def __init__(self) -> None:
         self._known = strategies()
-        self._found: dict[int, Strategy] = {}
-        self._parts: dict[int, Part] = {}
+        self._at_work: dict[int, Strategy] = {}
         self._newest = -1
 
     def turn_to(self, store: Store) -> None:
         """Forget everything if the newest events of the store before are not in this one."""
         newest = int(store.events.seq[-1]) if store.size else -1
         if newest < self._newest:
-            self._found.clear()
-            self._parts.clear()
+            self._at_work.clear()
         self._newest = newest
 
     def forget_positive(self) -> None:
         """Forget the results of parts that are not negated."""
-        for number in [number for number, part in self._parts.items() if isinstance(part, Nested)]:
-            del self._found[number], self._parts[number]
+        for number in [n for n, strategy in self._at_work.items() if isinstance(strategy.part, Nested)]:
+            del self._at_work[number]
 
     def __getitem__(self, part: Part) -> Strategy:
-        if part.id not in self._found:
+        if part.id not in self._at_work:
             # One event, or a part inside another that is recomputed, has nothing but a program.
-            strategy = part.strategy if form_of(part, StandalonePart) is not None else ITERATIVE
-            self._found[part.id] = self._known[strategy](part)
-            self._parts[part.id] = part
-        return self._found[part.id]
+            name = part.strategy if form_of(part, StandalonePart) is not None else ITERATIVE
+            self._at_work[part.id] = self._known[name](part)
+        return self._at_work[part.id]
 
-    def report(self) -> Iterator[str]:
-        """For each part that decides for itself what it expected and what it did, in words."""
-        for part, strategy in zip(self._parts.values(), self._found.values(), strict=True):
-            lines = getattr(strategy, "report", None)
-            if lines is not None:
-                yield f"({part.name})"
-                yield from (f"  {line}" for line in lines())
+    def cost(self, strategy: str, load: Load) -> float:
+        """What a load would cost by a strategy."""
+        cost = self._known[strategy].cost(load)
+        return load.recompute_cost() if cost is None else cost
+
+    def choices(self) -> Iterator[tuple[Strategy, Choice]]:
+        """The strategies that leave the work to others, with what they chose."""
+        for strategy in self._at_work.values():
+            if strategy.choice is not None:
+                yield strategy, strategy.choice
 
     def count_bytes(self, counters: Counters) -> None:
         """Take note of what is kept now."""
-        counters.view_bytes = max(counters.view_bytes, sum(s.bytes for s in self._found.values()))
+        counters.view_bytes = max(counters.view_bytes, sum(s.bytes for s in self._at_work.values()))
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
-        for strategy in self._found.values():
+        for strategy in self._at_work.values():
             strategy.close(counters)

@@ -1,4 +1,4 @@
-"""What the continuous sliding views have in common: keep, extend, look up and purge the results of a nested part.
+"""What the continuous sliding views share: keep, extend, look up and purge the results of a nested part.
 
 A result is found by its last event. For each event that can be the last one, a view knows from which event on it has
 all results that end there (`since`). A strategy says what to add to that when intervals are asked for; the rest is the
@@ -25,13 +25,14 @@ from eventcube.engine.views.result_store import QueryIntervals, ResultStore, nea
 from eventcube.engine.views.strategy import Executor, interval, standalone
 from eventcube.plan.steps import Bind, Nested, Part, Program, StandalonePart
 
+# In `since`: nothing is known of a last event.
 NEVER = 2**62
-# So many results are asked for in one go.
+# Requests that are computed in one pass.
 REQUESTS = 1 << 18
 
 
 def blocks(widths: Ints) -> Iterator[tuple[int, int]]:
-    """Cuts rows of so much work each into runs of not too much."""
+    """Runs of rows with about `REQUESTS` requests each, given how many each row has."""
     cuts = np.flatnonzero(np.diff(np.cumsum(widths) // REQUESTS)) + 1
     return pairwise([0, *cuts.tolist(), len(widths)])
 
@@ -46,7 +47,7 @@ class Requests:
 
     rows: Ints
     starts: Ints
-    # Whether no row is there twice.
+    # Whether all rows are different.
     once: bool = False
 
     def __len__(self) -> int:
@@ -54,42 +55,42 @@ class Requests:
 
     @property
     def furthest(self) -> Bools:
-        """Of the requests for one row the one that reaches furthest back, and so has what the others have."""
+        """Of the requests for one row the one that reaches furthest back, and so includes the others."""
         if self.once:
             return np.ones(len(self), np.bool_)
         order = np.lexsort([self.starts, self.rows])
         rows = self.rows[order]
-        found = np.zeros(len(self), np.bool_)
-        found[order[np.append(True, rows[1:] != rows[:-1])]] = True
-        return found
+        furthest = np.zeros(len(self), np.bool_)
+        furthest[order[np.append(True, rows[1:] != rows[:-1])]] = True
+        return furthest
 
 
 class RowAddresses:
-    """Where events and intervals lie, in one store, for one nested part."""
+    """The addresses of events and intervals in one store, for one nested part."""
 
     def __init__(self, inner: StandalonePart, executor: Executor) -> None:
         self.store = executor.store
         self.inner, self._executor = inner, executor
         self.plain = self.store.order is None and inner.key is None
         self.shift = int(self.store.events.seq[0]) if self.plain and self.store.size else 0
-        # What an equality splits the results by, in order.
+        # The values, in order, of the correlation key that splits the results into groups.
         self.values: Array = np.zeros(0, np.int64)
         if inner.key is not None:
             known = self.value_of(self.store.stack(inner.key.slot).rows)
             self.values = np.unique(known.values[valid_mask(known)])
 
     def value_of(self, rows: Ints) -> Column:
-        """What events say of the group they are of."""
+        """The values of the correlation key of events."""
         assert self.inner.key is not None
         return self._executor.value_of(self.inner.key.inner, rows)
 
     @property
     def groups(self) -> int:
-        """How many values an equality splits the results by."""
+        """How many groups the correlation key splits the results into."""
         return max(1, len(self.values))
 
     def _offset(self, column: Column) -> Ints:
-        """How far the group of each value is from the first; below 0 for one that no event of the part has."""
+        """The address at which the group of each value begins; below 0 for a value that no event of the part has."""
         return place_among(self.values, column) * (self.store.size + 1)
 
     def of_intervals(self, table: Table, lo: Ints, hi: Ints) -> QueryIntervals:
@@ -106,18 +107,18 @@ class RowAddresses:
         return table.first(slots, optional=True) + offset, table.last(slots) + offset
 
     def block(self, table: Table, since: Ints) -> Ints:
-        """Results that go back to before what is known of their last event: their events, then their addresses."""
+        """Those results that the view does not have: their events, then their addresses."""
         rows = table.only(self.inner.slots).data
         return block_of(rows, table[ANCHOR], self._offsets(table), since, self.store.seq, self.shift)
 
     def _offsets(self, table: Table) -> Ints:
-        """How far the addresses of each result are from its rows; below 0 if it is null, which equals nothing."""
+        """The difference between the addresses of each result and its rows; below 0 if its key is null."""
         if self.inner.key is None:
             return np.full(len(table), self.shift, np.int64)
         return self._offset(self._executor.value(self.inner.key.inner, table))
 
     def of_anchors(self, rows: Ints) -> Ints:
-        """The addresses of events that may be the last of a result; below 0 for one that no group can have."""
+        """The addresses of events that may be the last of a result; below 0 for one that is of no group."""
         key = self.inner.key
         if key is None or key.end is None:
             return rows + self.shift
@@ -128,34 +129,34 @@ class RowAddresses:
         return addresses - self.shift if self.inner.key is None else addresses % (self.store.size + 1)
 
     def group(self, addresses: Ints) -> Ints:
-        """The number of the group that each place is in."""
+        """The number of the group that each address is in."""
         return np.zeros(len(addresses), np.int64) if self.inner.key is None else addresses // (self.store.size + 1)
 
     def offsets_after(self, before: RowAddresses, rows: Ints) -> Ints:
-        """For each group of the store before how far it is from the first now, below 0 if there is no event of it left.
+        """For each group of the store before the address at which it begins now; below 0 if no event of it is left.
 
-        Values may be told by other numbers now, so that events have to say which they are of: the latest of each group.
+        Values may have other codes now, so that the latest event of each group says which value it has.
         """
         key = self.inner.key
         if key is None:
             return np.zeros(1, np.int64)
-        own = before.store.stack(key.slot).rows
-        group = place_among(before.values, before.value_of(own))
+        keyed = before.store.stack(key.slot).rows
+        group = place_among(before.values, before.value_of(keyed))
         latest = np.full(before.groups, -1, np.int64)
-        latest[group[group >= 0]] = rows[own[group >= 0]]
+        latest[group[group >= 0]] = rows[keyed[group >= 0]]
         offsets = np.full(before.groups, -1, np.int64)
         offsets[latest >= 0] = self._offset(self.value_of(latest[latest >= 0]))
         return offsets
 
     def ungrouped(self, intervals: QueryIntervals) -> QueryIntervals:
-        """Intervals as the last events of results see them, if those do not tell what group they are of."""
+        """Intervals as rows, if the last events of results do not tell which group they are of."""
         if self.inner.key is None or self.inner.key.end is not None:
             return intervals
         return QueryIntervals(self.rows(intervals.lo), self.rows(intervals.hi))
 
 
 def _moved(values: Ints, gone: int, size: int, fresh: int) -> Ints:
-    """The values without the first, for so many rows; those of fresh rows are all the same."""
+    """The values without the first `gone`, for `size` rows; rows that are new get the value `fresh`."""
     out = np.empty(size, np.int64)
     kept = values[gone : gone + size]
     out[: len(kept)] = kept
@@ -166,10 +167,10 @@ def _moved(values: Ints, gone: int, size: int, fresh: int) -> Ints:
 class View:
     """The results kept for one nested part, or for a negated one only how near before each last event one begins."""
 
-    # What has left the window is dropped at the latest when twice so many results are kept.
-    many = 1 << 15
-    # More are not kept: what asks for them is computed anew.
-    most = 1 << 21
+    # Results that a view may hold twice as many of before it drops what no interval asks for any more.
+    purge_threshold = 1 << 15
+    # Results that a view may hold; what asks for more is recomputed.
+    max_results = 1 << 21
 
     def __init__(self, part: Part) -> None:
         self.part, self.inner = part, standalone(part)
@@ -183,13 +184,13 @@ class View:
         self.addresses: RowAddresses | None = None
         self._seq = np.zeros(0, np.int64)
         self._anchors: Ints | None = None
-        self._purged = self.many
-        # Told of every new store: where events were before, where they are now, and the rows that old rows became.
+        self._purged = self.purge_threshold
+        # Called with every new store: addresses before and now, and the rows that old rows became.
         self.followers: list[Callable[[RowAddresses, RowAddresses, Ints], None]] = []
 
     @property
     def bytes(self) -> int:
-        """What is kept: tuples, or a number for each last event that is known."""
+        """Bytes of the results, or of a number for each last event that is known."""
         return self.results.bytes if self.results is not None else 8 * int((self.since < NEVER).sum())
 
     # From one store to the next.
@@ -210,7 +211,7 @@ class View:
             self.addresses.shift - before.shift if before is not None and before.plain and self.addresses.plain else -1
         )
         if gone >= 0 and not self.followers:
-            # Rows move all by the same, as mostly they do.
+            # The usual case: all rows move by the same number.
             self.since = _moved(self.since, gone, store.size, NEVER)
             if self.results is not None:
                 counters.inner_unused += self.results.drop_before(self.addresses.shift)
@@ -219,8 +220,8 @@ class View:
             return
         since, nearest = np.full(store.size, NEVER, np.int64), np.full(store.size, -1, np.int64)
         rows = store.rows_of(seq)
-        there = rows >= 0
-        since[rows[there]], nearest[rows[there]] = self.since[there], self.nearest[there]
+        left = rows >= 0
+        since[rows[left]], nearest[rows[left]] = self.since[left], self.nearest[left]
         self.since, self.nearest = since, nearest
         if before is None:
             return
@@ -238,17 +239,17 @@ class View:
         counters.inner_unused += self.results.keep(np.vstack([mapped, first, last]), alive)
 
     def purge(self, intervals: QueryIntervals, counters: Counters) -> int | None:
-        """Forget what ends before all that is asked for, once there is much of it; gives the row it ends before.
+        """Forget results that end before all intervals, once the view holds many; gives the row they end before.
 
-        Were it asked for again it would be computed again.
+        If they are asked for again, they are computed again.
         """
         assert self.addresses is not None
-        if self.results is None or len(self.results) < min(2 * self._purged, self.most // 4):
+        if self.results is None or len(self.results) < min(2 * self._purged, self.max_results // 4):
             return None
-        asked = intervals.some()
-        if not len(asked):
+        nonempty = intervals.nonempty()
+        if not len(nonempty):
             return None
-        row = int(self.addresses.rows(asked.lo).min())
+        row = int(self.addresses.rows(nonempty.lo).min())
         if self.inner.key is None:
             counters.inner_unused += self.results.drop_before(row + self.addresses.shift)
         else:
@@ -256,7 +257,7 @@ class View:
                 self.results.block, self.addresses.rows(self.results.lasts) >= row
             )
         self.since[:row] = NEVER
-        self._purged = max(len(self.results), self.many)
+        self._purged = max(len(self.results), self.purge_threshold)
         return row
 
     def clear(self, counters: Counters) -> None:
@@ -264,9 +265,9 @@ class View:
         counters.inner_unused += 0 if self.results is None else self.results.unused
         self.results = None if self.results is None else ResultStore(len(self.inner.slots))
         self.since[:] = NEVER
-        self._purged = self.many
+        self._purged = self.purge_threshold
 
-    # What is asked.
+    # Asking.
 
     def query_intervals(self, table: Table, executor: Executor) -> QueryIntervals:
         """The intervals of outer rows, as addresses."""
@@ -283,8 +284,8 @@ class View:
             self._anchors = stacks[0] if len(stacks) == 1 else np.unique(np.concatenate(stacks))
         return self._anchors
 
-    def asked_rows(self, intervals: QueryIntervals, begins: Ints) -> Iterator[tuple[Requests, Ints]]:
-        """The events that can end a result of each interval, from some place on, and which interval each is for."""
+    def requests_for(self, intervals: QueryIntervals, begins: Ints) -> Iterator[tuple[Requests, Ints]]:
+        """Requests for the results of each interval that end at an address or later, and the number of its interval."""
         assert self.addresses is not None
         rows = self.anchors()
         addresses = self.addresses.of_anchors(rows)
@@ -293,15 +294,15 @@ class View:
         lo, hi = np.searchsorted(addresses[order], seen.lo), np.searchsorted(addresses[order], seen.hi)
         width, starts = np.maximum(hi - lo, 0), self.addresses.rows(intervals.lo)
         for start, end in blocks(width):
-            own = width[start:end]
-            of = np.repeat(np.arange(start, end), own)
-            at = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own) + lo[of]
+            sizes = width[start:end]
+            of = np.repeat(np.arange(start, end), sizes)
+            at = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + lo[of]
             yield Requests(rows[order[at]], starts[of]), of
 
-    # What is computed.
+    # Computing.
 
     def compute(self, requests: Requests, executor: Executor) -> None:
-        """Compute the results, keep those that are not known yet, and note that they are."""
+        """Compute the requested results, keep those that are new, and note what is known now."""
         seq = executor.store.seq
         if self.results is not None:
             furthest = requests.furthest
@@ -310,13 +311,13 @@ class View:
             self.since[rows] = np.minimum(seq[requests.starts[furthest]], self.since[rows])
             return
         from_seq, known = seq[requests.starts], self.since[requests.rows]
-        found = np.full(len(seq), -1, np.int64)
+        begins = np.full(len(seq), -1, np.int64)
         for out in self.find_results(self.inner.nearest, requests, executor):
-            np.maximum.at(found, out[ANCHOR], out.first(self.inner.slots, optional=True))
-        best = found[requests.rows]
-        # With a result found there is no need to look further back, ever.
-        self.nearest[requests.rows] = np.where(best >= 0, seq[best], -1)
-        self.since[requests.rows] = np.where(best >= 0, -1, np.minimum(from_seq, known))
+            np.maximum.at(begins, out[ANCHOR], out.first(self.inner.slots, optional=True))
+        nearest = begins[requests.rows]
+        # Where there is a result, it is never necessary to look further back.
+        self.nearest[requests.rows] = np.where(nearest >= 0, seq[nearest], -1)
+        self.since[requests.rows] = np.where(nearest >= 0, -1, np.minimum(from_seq, known))
 
     def find_results(self, program: Program, requests: Requests, executor: Executor) -> Iterator[Table]:
         """The results that are requested, with their last event as ANCHOR and the number of the request as ORIGIN."""
@@ -325,14 +326,14 @@ class View:
         table = Table((START, END, ANCHOR, ORIGIN), np.vstack([requests.starts, rows, rows, numbers]))
         first = program[0]
         if isinstance(first, Bind) and first.is_anchor and first.is_free and self.inner.last == (first.slot,):
-            # There is no other last event, and it is known.
+            # The program would only bind the anchor, which is at hand.
             table, program = table.with_columns({first.slot: rows}), program[1:]
         for out in executor.run(program, table):
             executor.counters.inner_computed += len(out)
             yield out
 
     def _keep(self, found: Iterator[Table], wanted: Bools, executor: Executor) -> None:
-        """Keep the results of the wanted requests that are not kept already."""
+        """Keep those results of the wanted requests that the view does not have."""
         assert self.results is not None
         assert self.addresses is not None
         blocks = []
@@ -340,17 +341,17 @@ class View:
         for out in found:
             blocks.append(self.addresses.block(out if wanted.all() else out.where(wanted[out[ORIGIN]]), self.since))
             size += blocks[-1].shape[1]
-            if size > self.most:
+            if size > self.max_results:
                 raise TooMuchError
         if blocks:
             self.results.add(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1))
 
-    # What is answered.
+    # Answering.
 
-    def extended(self, table: Table, kept: ResultStore, parent: Ints, place: Ints) -> Table:
-        """Outer rows with the results they get."""
+    def extended(self, table: Table, results: ResultStore, parent: Ints, place: Ints) -> Table:
+        """Outer rows, by number, side by side with results, by place in their store."""
         assert self.addresses is not None
-        data = combined(table.data, kept.rows, parent, place, self.addresses.shift)
+        data = combined(table.data, results.rows, parent, place, self.addresses.shift)
         return Table((*table.columns, *self.inner.slots), data)
 
     def exists(self, intervals: QueryIntervals) -> Bools:

@@ -1,0 +1,99 @@
+"""What a whole program would cost, before it runs: step by step, from how many events of each slot a window holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from eventcube.optimizer.cost import BIND, LOOK_UP, Load, PartProfile
+from eventcube.optimizer.load import window_load
+from eventcube.optimizer.statistics import Events, Statistics
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.steps import Bind, Nested, Program, Reject, StandalonePart, State, Term, Union, form_of
+
+# What a load would cost by the strategy of that name.
+StrategyCost = Callable[[str, Load], float]
+
+_DUE = frozenset({State.DUE})
+_ORDERED = (Term.BEFORE_FIRST, Term.BEFORE_LAST, Term.AFTER_LAST, Term.AFTER_FIRST)
+
+
+def due_events(plan: PhysicalQuery, events: Events) -> int:
+    """How many events matches are to be found for."""
+    return sum(len(events.rows(slot, _DUE)) for slot in _triggers(plan))
+
+
+def _triggers(plan: PhysicalQuery) -> tuple[int, ...]:
+    return plan.first if plan.forward else plan.last
+
+
+class ProgramEstimate:
+    """Estimates for the programs of a plan over some events; `materialize`: matches are made, not only counted."""
+
+    def __init__(self, plan: PhysicalQuery, events: Events, strategy_cost: StrategyCost, *, materialize: bool) -> None:
+        self._statistics, self._strategy_cost, self._materialize = Statistics(events), strategy_cost, materialize
+        self._sorted = bool(plan.scan.sort_key)
+        due = [events.rows(slot, _DUE) for slot in _triggers(plan)]
+        rows = due[0] if len(due) == 1 else np.unique(np.concatenate(due))
+        # The part of all last events that views do not have yet.
+        self._new = len(rows) / max(1, sum(self._statistics.count(slot) for slot in _triggers(plan)))
+        self._windows = self._statistics.windows(rows, forward=plan.forward)
+        self._per_window: dict[int, float] = {}
+
+    def cost(self, program: Program) -> float:
+        """What the program costs."""
+        return sum(cost for cost, _ in self._steps(program, 1.0, 0))
+
+    def _steps(self, program: Program, partial: float, bound: int) -> Iterator[tuple[float, float]]:
+        """The cost of each step and the partial matches after it; so many begin, each with so many events bound."""
+        for i, step in enumerate(program):
+            counted = i == len(program) - 1 and not self._materialize
+            match step:
+                case Bind():
+                    extensions = self._extensions(step, bound)
+                    looked_at = 0.0 if counted and step.is_free else extensions
+                    yield BIND + partial * (1.0 + looked_at), partial * extensions
+                    partial, bound = partial * extensions, bound + 1
+                case Nested(slots=slots):
+                    load = self._load(step, partial, bound, counted)
+                    yield self._strategy_cost(step.strategy, load), load.results
+                    partial, bound = load.results, bound + len(slots)
+                case Union(programs):
+                    branches = [list(self._steps(branch, partial, bound)) for branch in programs]
+                    partial = sum(branch[-1][1] for branch in branches if branch)
+                    yield sum(cost for branch in branches for cost, _ in branch), partial
+                case Reject():
+                    yield partial * LOOK_UP, partial
+                case _:
+                    yield partial, partial
+
+    def _load(self, part: Nested, partial: float, bound: int, counted: bool) -> Load:
+        """What the partial matches ask of a nested part."""
+        profile, standalone = PartProfile.of(part), form_of(part, StandalonePart)
+        key = None if standalone is None else standalone.key
+        load = Load(
+            profile,
+            partial,
+            materialize=not counted,
+            sorted_view=self._sorted or profile.keyed,
+            missing=self._new * max(self._statistics.count(slot) for slot in profile.last),
+            selectivity=1.0 if key is None else 1.0 / self._statistics.distinct(key.slot, key.inner),
+        )
+        return window_load(load, [self._in_window(slot) for slot in profile.slots], bound)
+
+    def _extensions(self, bind: Bind, bound: int) -> float:
+        """How many events each partial match is extended by."""
+        if bind.lower is None or bind.upper is None:
+            return float(self._statistics.count(bind.slot, bind.states))
+        events = self._in_window(bind.slot)
+        if (bound > 1 and bind.lower.term in _ORDERED) or bind.upper.term in _ORDERED:
+            events /= max(1, bound)
+        return events if bind.key is None else events / self._statistics.distinct(bind.slot, bind.key.new)
+
+    def _in_window(self, slot: int) -> float:
+        """How many events of a slot lie in a window, on average."""
+        if slot not in self._per_window:
+            inside = self._statistics.inside((slot,), *self._windows)
+            self._per_window[slot] = float(inside.mean()) if inside.size else 0.0
+        return self._per_window[slot]
