@@ -105,7 +105,7 @@ class Groups:
         if self._having is not None:
             found = found.filter(pa.array(self._having.holds(found)))
         schema = group_schema(self.results)
-        shown = [*self.keys, *(f"a{i}" for i in range(self.results.shown))]
+        shown = [*self.keys, *(f"a{i}" for i in range(self.results.listed))]
         return pa.RecordBatch.from_arrays([_one(found.column(n)) for n in shown], schema=schema)
 
     def _finished(self) -> pa.Table:

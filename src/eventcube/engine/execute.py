@@ -243,7 +243,7 @@ class Execution:
         between = self.store.stack(fence.slot)
         if not len(between.rows):
             return lower, upper
-        at = between.positions(self.limit(fence.limit, table))
+        at = between.positions(self.limit(fence.bound, table))
         self.counters.candidates += len(table)
         if fence.new_is_earlier:
             nearest = self.store.before(between.rows[np.maximum(at - 1, 0)])
