@@ -140,7 +140,7 @@ def _check_purged(case: Case, rng: Random) -> int:
     chunks = in_chunks(rng.choice([1, 4, 1 << 16]))
     with (
         patch.object(Execution, "_bind", chunks),
-        patch.object(limit, "_CROWD", rng.choice([1, 99, 1 << 18])),
+        patch.object(limit, "_MAX_FOUND", rng.choice([1, 99, 1 << 18])),
         patch.object(engine, "_AT_HAND", rng.choice([0, 2, 1 << 13])),
         patch.object(engine, "_MORE", rng.choice([0, 1])),
     ):

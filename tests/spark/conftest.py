@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from eventcube.engine.warm import unkept, warm
+from eventcube.engine.warm import uncompiled, warm
 from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.session import start_session
 
@@ -13,7 +13,7 @@ from eventcube.spark.session import start_session
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
     """A command says that it compiles, if it is the first."""
-    if unkept():
+    if uncompiled():
         warm()
 
 

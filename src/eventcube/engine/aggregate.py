@@ -16,23 +16,24 @@ from eventcube.plan.result import group_columns, group_schema
 from eventcube.schema import Kind, kind_of
 
 _FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
-_MOST_ROWS = 1 << 16
-# Sums of whole numbers are kept in so many digits that they cannot overflow.
+# Partial groups are folded when they have more rows than this.
+_FOLD_ROWS = 1 << 16
+# Sums of whole numbers have enough digits not to overflow.
 WHOLE_SUM = pa.decimal128(38, 0)
 
 
 class Groups:
-    """The groups found so far. A mean is kept as a sum and a count until it is asked for.
+    """The groups so far. A mean is held as a sum and a count.
 
-    Values that are counted once each are kept in rows of their own, beside the row of their group.
+    Distinct values are held in rows of their own, beside the row of their group.
     """
 
     def __init__(self, results: Results, partial: pa.Table | None = None) -> None:
         self.results = results
         self.keys = [f"k{i}" for i in range(len(results.group_by))]
-        # Each column that is kept: which aggregate it is of, how it is folded, and what its values are.
+        # The columns of partial groups: name, function that folds them, and argument.
         self.parts: list[tuple[str, str, Computed | None]] = []
-        # Likewise for the different values that are counted.
+        # The arguments whose distinct values are counted, by column.
         self.distinct: dict[str, Computed] = {}
         self._having = Having(results) if results.having else None
         for i, agg in enumerate(results.agg):
@@ -42,18 +43,18 @@ class Groups:
                 self.parts += [(f"a{i}", "SUM", agg.argument), (f"n{i}", "COUNT", agg.argument)]
             else:
                 self.parts.append((f"a{i}", agg.function, agg.argument))
-        self._found = [] if partial is None else [partial]
-        # Matches that were only counted.
-        self._matches = 0
+        self._partials = [] if partial is None else [partial]
+        # Matches that were counted without being built.
+        self._counted = 0
 
     @property
     def only_count(self) -> bool:
-        """Whether all that is asked for is how many matches there are."""
+        """Whether the result is just the number of matches."""
         counts = all(function == "COUNT" and value is None for _, function, value in self.parts)
         return counts and not self.keys and not self.distinct
 
     def add(self, table: Table, output: Output) -> None:
-        """Count in a chunk of matches."""
+        """Add a chunk of matches to the groups."""
         columns: dict[str, pa.Array] = {}
         for name, key in zip(self.keys, self.results.group_by, strict=True):
             columns[name] = _comparable(output.value(table, key.value))
@@ -61,55 +62,55 @@ class Groups:
         for name, function, argument in self.parts:
             if argument is not None:
                 values[name] = _summable(output.value(table, argument), function)
-        self._found.append(self._summary(pa.table({**columns, **values}), len(table)))
-        # What is folded already is not folded again until as much has come.
-        if sum(t.num_rows for t in self._found) > max(_MOST_ROWS, 2 * self._found[0].num_rows):
-            self._found = [self._folded()]
+        self._partials.append(self._summary(pa.table({**columns, **values}), len(table)))
+        # Fold only when new rows outnumber the folded ones, so that the cost stays linear.
+        if sum(t.num_rows for t in self._partials) > max(_FOLD_ROWS, 2 * self._partials[0].num_rows):
+            self._partials = [self._folded()]
 
     def add_count(self, matches: int) -> None:
-        """Count in matches that were counted without being made."""
-        self._matches += matches
+        """Add matches that were counted without being built."""
+        self._counted += matches
 
     def _summary(self, table: pa.Table, rows: int) -> pa.Table:
         """The groups of one chunk."""
         if not table.num_columns:
-            return self._only_counted(rows)
-        found = _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
+            return self._count_only(rows)
+        groups = _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
         values = [_grouped(table.filter(pc.is_valid(table.column(n))), [*self.keys, n], {}) for n in self.distinct]
-        return pa.concat_tables([found, *values], promote_options="permissive") if values else found
+        return pa.concat_tables([groups, *values], promote_options="permissive") if values else groups
 
-    def _only_counted(self, matches: int) -> pa.Table:
+    def _count_only(self, matches: int) -> pa.Table:
         return pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts})
 
     def _folded(self) -> pa.Table:
-        """All groups found so far, one row each."""
-        table = pa.concat_tables(self._found, promote_options="permissive")
+        """All groups so far, one row each, and one for each distinct value."""
+        table = pa.concat_tables(self._partials, promote_options="permissive")
         return _grouped(
             table, [*self.keys, *self.distinct], {name: _FOLD[function] for name, function, _ in self.parts}
         )
 
     @property
     def partial(self) -> pa.Table | None:
-        """The groups in a form that can be kept and continued, or merged with those of another run."""
-        if self._matches:
-            self._found.append(self._only_counted(self._matches))
-            self._matches = 0
-        if not self._found:
+        """The partial groups, which can be stored and continued, or merged with those of another run."""
+        if self._counted:
+            self._partials.append(self._count_only(self._counted))
+            self._counted = 0
+        if not self._partials:
             return None
-        self._found = [self._folded()]
-        return self._found[0]
+        self._partials = [self._folded()]
+        return self._partials[0]
 
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""
-        found = self._finished()
+        groups = self._finished()
         if self._having is not None:
-            found = found.filter(pa.array(self._having.holds(found)))
+            groups = groups.filter(pa.array(self._having.holds(groups)))
         schema = group_schema(self.results)
-        shown = [*self.keys, *(f"a{i}" for i in range(self.results.shown))]
-        return pa.RecordBatch.from_arrays([_one(found.column(n)) for n in shown], schema=schema)
+        names = [*self.keys, *(f"a{i}" for i in range(self.results.listed))]
+        return pa.RecordBatch.from_arrays([_single_array(groups.column(n)) for n in names], schema=schema)
 
     def _finished(self) -> pa.Table:
-        """All groups, with the columns that HAVING may speak of."""
+        """All groups, with the columns that HAVING can use."""
         schema = group_columns(self.results)
         partial = self.partial
         if partial is None or (not self.keys and not partial.num_rows):
@@ -122,37 +123,37 @@ class Groups:
             partial = _grouped(partial, self.keys, functions | dict.fromkeys(self.distinct, "count"))
         columns = [partial.column(k) for k in self.keys]
         for name, agg in self._aggregates():
-            own = partial.column(f"d{name[1:]}" if agg.distinct else name)
+            column = partial.column(f"d{name[1:]}" if agg.distinct else name)
             type_ = schema.field(name).type
             if agg.function == "AVG":
-                own = _mean(own, partial.column(f"n{name[1:]}"), type_)
-            elif own.type == WHOLE_SUM:
-                own = _fitting(own)
-            if pa.types.is_floating(own.type):
+                column = _mean(column, partial.column(f"n{name[1:]}"), type_)
+            elif column.type == WHOLE_SUM:
+                column = _in_64_bits(column)
+            if pa.types.is_floating(column.type):
                 # Infinities of both signs add up to NaN, which is null.
-                own = pc.if_else(pc.is_nan(own), None, own)
-            columns.append(own.cast(type_, safe=False))
+                column = pc.if_else(pc.is_nan(column), None, column)
+            columns.append(column.cast(type_, safe=False))
         return pa.table([c.cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
     def _aggregates(self) -> list[tuple[str, AggregateColumn]]:
         return [(f"a{i}", agg) for i, agg in enumerate(self.results.agg)]
 
 
-def _grouped(table: pa.Table, keys: list[str], wanted: dict[str, str]) -> pa.Table:
-    """One row for each group: its keys, and each wanted column folded by the function named; `all` counts rows."""
-    folded = [n for n, function in wanted.items() if function != "all"]
+def _grouped(table: pa.Table, keys: list[str], functions: dict[str, str]) -> pa.Table:
+    """One row for each group: its keys, and each column folded by its function; `all` counts rows."""
+    folded = [n for n, function in functions.items() if function != "all"]
     types = {n: table.column(n).type for n in folded}
-    given = {n: table.column(n) for n in keys} or {"k": pa.array([0] * table.num_rows, pa.int8())}
-    # Arrow cannot order lengths of time, but their numbers.
-    lengths = {n for n, t in types.items() if pa.types.is_duration(t)}
-    values = {n: table.column(n).cast(pa.int64()) if n in lengths else table.column(n) for n in folded}
-    functions: list[tuple[str | list[str], str]] = [([], "count_all"), *((n, wanted[n]) for n in folded)]
-    result = pa.table({**given, **values}).group_by(list(given), use_threads=False).aggregate(functions)
-    found = {k: result.column(k) for k in keys}
-    for name, function in wanted.items():
-        own = result.column("count_all" if function == "all" else f"{name}_{function}")
-        found[name] = own.cast(types[name]) if name in lengths and function != "count" else own
-    return pa.table(found)
+    key_columns = {n: table.column(n) for n in keys} or {"k": pa.array([0] * table.num_rows, pa.int8())}
+    # Arrow cannot compare durations, but it can compare their microseconds.
+    durations = {n for n, t in types.items() if pa.types.is_duration(t)}
+    values = {n: table.column(n).cast(pa.int64()) if n in durations else table.column(n) for n in folded}
+    aggregations: list[tuple[str | list[str], str]] = [([], "count_all"), *((n, functions[n]) for n in folded)]
+    grouped = pa.table({**key_columns, **values}).group_by(list(key_columns), use_threads=False).aggregate(aggregations)
+    columns = {k: grouped.column(k) for k in keys}
+    for name, function in functions.items():
+        column = grouped.column("count_all" if function == "all" else f"{name}_{function}")
+        columns[name] = column.cast(types[name]) if name in durations and function != "count" else column
+    return pa.table(columns)
 
 
 def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
@@ -161,7 +162,7 @@ def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -
     return mean.cast(pa.int64(), safe=False) if pa.types.is_duration(type_) else mean
 
 
-def _fitting(total: pa.ChunkedArray) -> pa.ChunkedArray:
+def _in_64_bits(total: pa.ChunkedArray) -> pa.ChunkedArray:
     """Sums of whole numbers in 64 bits, null where they do not fit."""
     low, high = (pa.scalar(Decimal(n), WHOLE_SUM) for n in (-(2**63), 2**63 - 1))
     fits = pc.and_(pc.greater_equal(total, low), pc.less_equal(total, high))
@@ -169,7 +170,7 @@ def _fitting(total: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """The values in a type that Arrow can group and fold, equal and null where conditions find them so."""
+    """The values in a type that Arrow can group and fold, with the equality and nulls of conditions."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(array, pa.ExtensionArray):
@@ -187,7 +188,7 @@ def _comparable(array: pa.Array) -> pa.Array:
 
 
 def _in_microseconds(array: pa.Array) -> pa.Array:
-    """Times and lengths of time as conditions see them; rounding down does not leave the range of nanoseconds."""
+    """Times and durations in microseconds, as in conditions; rounding down stays in the range of nanoseconds."""
     micros = to_microseconds(array)
     if getattr(array.type, "unit", None) == "ns":
         micros = pc.max_element_wise(micros, -(2**63 - 1) // 1000 + 1, skip_nulls=False)
@@ -210,6 +211,6 @@ def _summable(array: pa.Array, function: str) -> pa.Array:
     return array
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
+def _single_array(column: pa.ChunkedArray) -> pa.Array:
     combined = column.combine_chunks()
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined

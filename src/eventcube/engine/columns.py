@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.ranks import Ranks, as_decimal
-from eventcube.engine.texts import Codes
+from eventcube.engine.text_codes import TextCodes
 from eventcube.engine.time_text import parse_times
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import ColumnRef, Encoding
@@ -22,7 +22,7 @@ from eventcube.schema import Kind, kind_of, plain_type
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values with, where some are null, which are not. A float's null is NaN, and NaN is null."""
+    """Values and, where some are null, a mask of those that are not. A float's null is NaN, and NaN is null."""
 
     values: Array
     valid: Bools | None = None
@@ -33,14 +33,14 @@ class Column:
 
 
 class Columns:
-    """The columns of a table of events, converted when first asked for, optionally in another order of rows."""
+    """The columns of a table of events, converted at first use, optionally in another order of rows."""
 
     def __init__(self, table: pa.Table, dictionary: Dictionary, order: Ints | None = None) -> None:
         self.table = table
         self._dictionary = dictionary
         self._order = order
         self._converted: dict[tuple[str, Encoding], Column] = {}
-        self._codes: Codes | None = None
+        self._text_codes: TextCodes | None = None
         self._number_codes: dict[Decimal, int] = {}
 
     def __getitem__(self, ref: ColumnRef) -> Column:
@@ -49,59 +49,59 @@ class Columns:
         if key not in self._converted:
             match ref.encoding:
                 case Encoding.TEXT:
-                    self.texts()
+                    self.text_codes()
                 case Encoding.RANK:
                     self._rank()
                 case Encoding.TIME_TEXT:
-                    self._converted[key] = self._ordered(to_column(parse_times(self.table.column(ref.column))))
+                    self._converted[key] = self._in_order(to_column(parse_times(self.table.column(ref.column))))
                 case Encoding.NUMBER | Encoding.NULLS:
-                    self._converted[key] = self._ordered(to_column(self.table.column(ref.column)))
+                    self._converted[key] = self._in_order(to_column(self.table.column(ref.column)))
         return self._converted[key]
 
     def code(self, constant: str | Decimal) -> int:
-        """The code of a text constant, or the place of a number, of the dictionary."""
+        """The code of a text constant, or the rank of a number constant."""
         if isinstance(constant, str):
-            return self.texts().constants[constant]
+            return self.text_codes().constants[constant]
         if constant not in self._number_codes:
             self._rank()
         return self._number_codes[constant]
 
-    def texts(self) -> Codes:
-        """The codes of all the text, so that equal text has equal codes whatever column it is in."""
-        if self._codes is None:
+    def text_codes(self) -> TextCodes:
+        """The codes of all text; equal text has equal codes, in whatever column."""
+        if self._text_codes is None:
             names = self._dictionary.columns
-            self._codes = Codes([self.table.column(n) for n in names], self._dictionary)
-            for name, codes in zip(names, self._codes.columns, strict=True):
+            self._text_codes = TextCodes([self.table.column(n) for n in names], self._dictionary)
+            for name, codes in zip(names, self._text_codes.columns, strict=True):
                 valid = codes >= 0
                 column = Column(codes, None if valid.all() else valid)
-                self._converted[name, Encoding.TEXT] = self._ordered(column)
-        return self._codes
+                self._converted[name, Encoding.TEXT] = self._in_order(column)
+        return self._text_codes
 
-    def _ordered(self, column: Column) -> Column:
+    def _in_order(self, column: Column) -> Column:
         return column if self._order is None else column.take(self._order)
 
     def _rank(self) -> None:
-        """Give all the numbers that are compared exactly one set of places, columns and constants alike."""
+        """Rank all numbers that are compared exactly, columns and constants together."""
         names = self._dictionary.numbers
         ranks = Ranks([self.table.column(n) for n in names])
         for name, (places, valid) in zip(names, ranks.columns, strict=True):
-            self._converted[name, Encoding.RANK] = self._ordered(Column(places, None if valid.all() else valid))
+            self._converted[name, Encoding.RANK] = self._in_order(Column(places, None if valid.all() else valid))
         for number in self._dictionary.number_constants:
             self._number_codes[number] = ranks.place(number)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.large_string())
 
 
 def _codes(encoded: pa.DictionaryArray) -> Ints:
-    """The place of each value in the dictionary, -1 for null."""
+    """The position of each value in the dictionary, -1 for null."""
     codes: Ints = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return codes
 
 
 def _ranked(encoded: pa.DictionaryArray) -> Ints:
-    """The place of each value among the dictionary's sorted values, -1 for null."""
+    """The rank of each value among the dictionary's values, -1 for null."""
     rank = np.empty(len(encoded.dictionary) + 1, np.int64)
     rank[np.asarray(pc.array_sort_indices(encoded.dictionary))] = np.arange(len(encoded.dictionary))
     rank[-1] = -1
@@ -111,11 +111,11 @@ def _ranked(encoded: pa.DictionaryArray) -> Ints:
 
 def text_ranks(column: pa.ChunkedArray) -> Ints:
     """Numbers that sort as the text does, null first."""
-    return _ranked(_plain(column).combine_chunks().dictionary_encode())
+    return _ranked(_as_text(column).combine_chunks().dictionary_encode())
 
 
 def to_column(array: pa.ChunkedArray) -> Column:
-    """An Arrow column as numbers; text and what cannot be compared keeps only whether it is null."""
+    """An Arrow column as numbers; of text, and of types without a comparison, only the nulls remain."""
     kind = kind_of(array.type)
     if kind is Kind.TEXT or kind is Kind.OTHER or kind is Kind.NULL:
         return Column(np.zeros(len(array), np.int64), _validity(array))
@@ -131,7 +131,7 @@ def to_column(array: pa.ChunkedArray) -> Column:
 
 
 def to_microseconds(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times and lengths of time as whole microseconds, rounded down; what is too far for 64 bits is null."""
+    """Times and durations as whole microseconds, rounded down; null if they do not fit 64 bits."""
     plain = plain_type(array.type)
     array = array if array.type == plain else array.cast(plain)
     if pa.types.is_date(array.type):
@@ -163,20 +163,20 @@ def _numpy(array: pa.ChunkedArray, dtype: npt.DTypeLike) -> Array:
 
 
 def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[Ints, int]:
-    """A number for each row, equal for equal values of all columns, and how many there are.
+    """A group number for each row, equal for equal values of all columns, and the number of groups.
 
-    Where nulls do not match, rows with a null get -1.
+    If nulls do not match, rows with a null get -1.
     """
     codes: Ints | None = None
     groups = 1
     missing = np.zeros(len(columns[0]), np.bool_)
     for column in columns:
-        own, size = _dense(comparable(column))
-        missing |= own < 0
-        own = np.where(own < 0, size, own)
-        codes = own if codes is None else codes * (size + 1) + own
+        column_codes, size = _dense(comparable(column))
+        missing |= column_codes < 0
+        column_codes = np.where(column_codes < 0, size, column_codes)
+        codes = column_codes if codes is None else codes * (size + 1) + column_codes
         groups *= size + 1
-        if groups > 2 * len(own) + 1024:
+        if groups > 2 * len(column_codes) + 1024:
             _, codes = np.unique(codes, return_inverse=True)
             groups = int(codes.max(initial=-1)) + 1
     assert codes is not None
@@ -186,7 +186,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray], *, nulls_match: bool) -> tuple[
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with values that are the same where `=` says so, of a type that Arrow can tell apart."""
+    """The column in a type in which Arrow finds the same values equal as `=` does."""
     type_ = plain_type(column.type)
     if pa.types.is_floating(type_):
         # -0.0 = 0.0, and NaN is null.
@@ -213,7 +213,7 @@ def _dense(column: pa.ChunkedArray) -> tuple[Ints, int]:
 
 
 def encoded_of(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """The column as codes of values, each of which is there once."""
+    """The column as a dictionary array without duplicate values."""
     encoded = column.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)

@@ -1,6 +1,6 @@
-"""Compiles loops and keeps them: beside their source or, where nothing can be written there, in a folder of the user.
+"""Compiles loops and caches them: beside their source or, if that is read-only, in a folder of the user.
 
-Numba compiles a loop at its first use and keeps the machine code in files, from which later processes load it.
+Numba compiles a loop at its first use and caches the machine code in files, which later processes load.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from eventcube.folders import private_folders
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Numba's settings, which it fills in itself.
+# Numba's settings; it sets their attributes dynamically.
 CONFIG: Any = numba.config
 
-_BESIDE = Path(__file__).parent / "__pycache__"
-# Every loop that is called from Python, by its name.
+_SOURCE_CACHE = Path(__file__).parent / "__pycache__"
+# The loops that are called from Python, by name.
 LOOPS: dict[str, Any] = {}
 
 
 def compiled(function: _F) -> _F:
-    """The function compiled at its first use, and kept where there is a place for it."""
-    chosen = CONFIG.CACHE_DIR
-    CONFIG.CACHE_DIR = _FALLBACK or chosen
+    """The function, compiled at its first use and cached if there is a folder for it."""
+    configured = CONFIG.CACHE_DIR
+    CONFIG.CACHE_DIR = _FALLBACK or configured
     try:
         loop = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:
-        # Nowhere to keep compiled code: every process compiles what it uses.
+        # No folder for the cache: every process compiles what it uses.
         loop = numba.njit(nogil=True)(function)
     finally:
-        CONFIG.CACHE_DIR = chosen
+        CONFIG.CACHE_DIR = configured
     if not function.__name__.startswith("_"):
         LOOPS[function.__name__] = loop
     return cast("_F", loop)
 
 
-def kept_in() -> Path | None:
-    """The folder that compiled loops are kept in; None if there is none."""
+def cache_folder() -> Path | None:
+    """The folder with the compiled loops; None if there is none."""
     path = next(iter(LOOPS.values())).stats.cache_path
     return None if path is None else Path(path)
 
 
-def take_over() -> None:
-    """Begin with the loops compiled beside the source, if they are kept elsewhere, and say where; done once."""
+def copy_compiled_loops() -> None:
+    """If the cache is not beside the source, fill it once from there, and warn where it is."""
     if CONFIG.DISABLE_JIT:
         return
-    folder = kept_in()
+    folder = cache_folder()
     if folder is None:
         warnings.warn(
             "the engine's compiled loops can be kept nowhere, so every process compiles them, for several seconds\n"
@@ -61,21 +61,21 @@ def take_over() -> None:
             stacklevel=2,
         )
     elif _FALLBACK and not any(folder.iterdir()):
-        for file in _BESIDE.glob("*.nb[ic]"):
+        for file in _SOURCE_CACHE.glob("*.nb[ic]"):
             # Another process may be reading, or doing the same.
             with tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
                 copy.write(file.read_bytes())
             Path(copy.name).replace(folder / file.name)
         warnings.warn(
-            f"nothing can be written to {_BESIDE}, so the engine's compiled loops are kept in {folder}",
+            f"nothing can be written to {_SOURCE_CACHE}, so the engine's compiled loops are kept in {folder}",
             EventCubeWarning,
             stacklevel=2,
         )
 
 
 def _fallback() -> str:
-    """A folder of the user where nothing can be written beside the source; "" if there is none, or no need of one."""
-    if CONFIG.CACHE_DIR or CONFIG.DISABLE_JIT or _can_write(_BESIDE):
+    """The user's cache folder if the source folder is read-only; "" if there is none, or no need of one."""
+    if CONFIG.CACHE_DIR or CONFIG.DISABLE_JIT or _can_write(_SOURCE_CACHE):
         return ""
     return next((str(folder / "compiled") for folder in private_folders()), "")
 

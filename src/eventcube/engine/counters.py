@@ -1,4 +1,4 @@
-"""What a run did, counted: the same numbers on every machine."""
+"""Counters of the work of a run: the same numbers on every machine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 class Counters:
     """Work done. Candidates are events looked at in a join or a negation.
 
-    Rows are those of the input, events the ones that were taken in: on Spark those that tasks have read.
-    Inner results are those of nested parts: how often one was computed, how often one that a view kept served again,
-    how many a view kept and dropped without use. Look-ups are the intervals that views were asked for, intervals the
-    ones they kept a record of, and `view_bytes` is the most that the views held at a time (on Spark: in one task).
+    Rows are those of the input, events those that were accepted (on Spark: that tasks have read).
+    Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups
+    are query intervals that views were asked for, intervals those that they recorded, and `view_bytes` is the peak size
+    of the views (on Spark: in one task).
     """
 
     rows: int = 0
@@ -34,12 +34,12 @@ class Counters:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def add(self, other: Counters) -> None:
-        """Count what another run beside this one counted, too."""
+        """Add the counters of a run beside this one."""
         for f in fields(self):
             setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
 
     def add_later(self, other: Counters) -> None:
-        """Count what a run after this one, or elsewhere, counted: its views hold nothing while those of this one do."""
-        most = max(self.view_bytes, other.view_bytes)
+        """Add the counters of a run after this one, or elsewhere, whose views are not held at the same time."""
+        peak = max(self.view_bytes, other.view_bytes)
         self.add(other)
-        self.view_bytes = most
+        self.view_bytes = peak

@@ -1,4 +1,4 @@
-"""The counters of a `match` for its caller, with what the rows of the input showed."""
+"""The counters of a `match` for its caller, with findings about the rows of the input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eventcube.errors import Diagnostic, warn
 
 @dataclass(frozen=True, slots=True)
 class RowFindings:
-    """What the rows of an input showed: types that none had, why some were skipped, and what is probably a slip."""
+    """Findings about the rows of an input: missing types, why rows were skipped, and warnings."""
 
     missing_types: frozenset[str] = frozenset()
     set_aside_reasons: Mapping[str, int] = field(default_factory=dict)
@@ -22,9 +22,9 @@ class RowFindings:
 class Counts(Mapping[str, int]):
     """The counters of a `match`, to be read when its result has been used; hand it over as `counters=`.
 
-    With `rows=False` Spark does not count the rows of the input, nor which are skipped or have which type, and can
-    leave those out unread that no query asks for. What the rows showed to be a slip, and no run has told, is warned of
-    when a counter is read.
+    With `rows=False` Spark does not count the rows of the input, nor which are skipped or have which type, and need
+    not read rows that no query uses. Warnings about the rows that the run did not give itself are given when a counter
+    is read.
 
     >>> counts = Counts()
     >>> counts["matches"]
@@ -35,22 +35,22 @@ class Counts(Mapping[str, int]):
         self.counts_rows = rows
         self._counters: list[Callable[[], Counters]] = []
         self._findings: list[Callable[[], RowFindings]] = []
-        self._untold: list[Callable[[], RowFindings]] = []
+        self._unwarned: list[Callable[[], RowFindings]] = []
         self._warned: set[Diagnostic] = set()
 
     def follow(self, source: Callable[[], Counters]) -> None:
-        """Count in what a run has counted by the time of asking."""
+        """Include the counters of a run, as of the time of reading."""
         self._counters.append(source)
 
     def follow_rows(self, source: Callable[[], RowFindings], *, told: bool) -> None:
-        """Tell what the rows of a run have shown by the time of asking, too; `told`: the run warns of slips itself."""
+        """Include the findings of a run, as of the time of reading; `told`: the run gives the warnings itself."""
         self._findings.append(source)
         if not told:
-            self._untold.append(source)
+            self._unwarned.append(source)
 
     @property
     def missing_types(self) -> tuple[str, ...]:
-        """The types in the queries that no event has had."""
+        """The types in the queries that no event has."""
         return tuple(sorted(frozenset().union(*(source().missing_types for source in self._findings))))
 
     @property
@@ -64,7 +64,7 @@ class Counts(Mapping[str, int]):
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What the rows show to be a slip: nearly all are skipped, or their times lie in an unlikely year."""
+        """Warnings about the rows: nearly all are skipped, or their times lie in an unlikely year."""
         return tuple(dict.fromkeys(problem for source in self._findings for problem in source().warnings))
 
     def _total(self) -> dict[str, int]:
@@ -74,8 +74,8 @@ class Counts(Mapping[str, int]):
         return total.as_dict()
 
     def _warn(self) -> None:
-        """Warn, once, of slips that no run has told."""
-        for problem in (problem for source in self._untold for problem in source().warnings):
+        """Give, once, the warnings that no run gave."""
+        for problem in (problem for source in self._unwarned for problem in source().warnings):
             if problem not in self._warned:
                 self._warned.add(problem)
                 warn(problem)
@@ -92,15 +92,15 @@ class Counts(Mapping[str, int]):
 
     def __repr__(self) -> str:
         skipped = [f"{reason}: {rows:,}" for reason, rows in self.set_aside_reasons.items()]
-        said = [
+        details = [
             *([f"skipped: {', '.join(skipped)}"] if skipped else []),
             *([f"missing types: {', '.join(self.missing_types)}"] if self.missing_types else []),
             *(f"{problem.code}: {problem.message} ({problem.hint})" for problem in self.warnings),
         ]
-        return f"Counts({'; '.join([str(self._total()), *said])})"
+        return f"Counts({'; '.join([str(self._total()), *details])})"
 
     def __str__(self) -> str:
-        """What was counted, and what the rows showed, one below the other."""
+        """The counters and findings, one below the other."""
         lines: list[str] = []
         for title, rows in self._sections():
             lines += [title, *(f"  {name:<24}{value}" for name, value in rows)]

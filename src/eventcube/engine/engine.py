@@ -9,16 +9,16 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from eventcube.engine.allocator import keep_freed_memory
 from eventcube.engine.columns import Columns, codes_of, to_column
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.expressions import Look, holds, valid_mask
+from eventcube.engine.idle_partitions import Hashes, IdlePartitions, hashes_of
 from eventcube.engine.kernels import Array, Bools, Ints, group
-from eventcube.engine.memory import keep_freed_memory
 from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
-from eventcube.engine.shelf import Hashes, Shelf, hashes_of
 from eventcube.engine.sinks.sink import make_sink
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table
@@ -70,7 +70,7 @@ class Engine:
         self.positions: pa.Table | None = None
         # Whoever is to report the earliest matches must know of every event that a match can still begin with.
         own_streams = self.by_count and own and not (plan.forward and plan.sink.limit is not None)
-        self._shelf = Shelf(own) if own_streams else None
+        self._shelf = IdlePartitions(own) if own_streams else None
 
     # What goes in.
 
@@ -208,7 +208,7 @@ class Engine:
         self.rows = rows.take(np.argsort(rows.seq))
         self.positions = totals if self.positions is None else pa.concat_tables([self.positions, totals])
 
-    def _lay_away(self, shelf: Shelf, released: Released) -> None:
+    def _lay_away(self, shelf: IdlePartitions, released: Released) -> None:
         """Keep at hand the events of partitions that just had some, once the others are many more."""
         most = max(_AT_HAND, _MORE * len(released))
         if self.rows is None or self.positions is None or self.positions.num_rows < most:

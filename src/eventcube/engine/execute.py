@@ -46,7 +46,7 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """For each partial match a range of a stack, and what its events must meet."""
+    """For each partial match a range of a stack, and the tests of its events."""
 
     lo: Ints
     hi: Ints
@@ -54,18 +54,21 @@ class _Candidates:
     tests: Tests
 
     @property
-    def free(self) -> bool:
+    def is_free(self) -> bool:
         return not self.tests[2].size and not self.tests[5].size
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """A stack's rows sorted by (value, row): `rows[starts[g]:starts[g + 1]]` have `values[g]`."""
+    """A stack's rows sorted by (value, row): `rows[starts[g]:starts[g + 1]]` have `values[g]`.
+
+    `group_of_row` is the group of every row of the store, so that a probe is one look into an array.
+    """
 
     rows: Ints
     starts: Ints
     values: Array
-    of_rows: Ints | None
+    group_of_row: Ints | None
 
     def find(self, column: Column) -> Ints:
         """The group of each value, -1 for a value that no event has."""
@@ -73,7 +76,7 @@ class _Index:
 
 
 def scratch() -> Ints:
-    """Room in which joins are made, to be used again and again."""
+    """Buffers for joins, used again for each chunk."""
     return np.empty((4, CHUNK), np.int64)
 
 
@@ -84,10 +87,10 @@ class Execution:
         self.store, self.parts, self.counters = store, parts, counters
         parts.turn_to(store)
         self._scratch = scratch
-        self._keyed: dict[int, _Index] = {}
+        self._indexes: dict[int, _Index] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
-        """Every way to take each partial match through the program, in chunks."""
+        """The results of the program for all partial matches, in chunks."""
         stack = [iter([table])]
         while stack:
             out = next(stack[-1], None)
@@ -99,7 +102,7 @@ class Execution:
                 stack.append(self._step(program[len(stack) - 1], out))
 
     def any(self, program: Program, table: Table) -> Bools:
-        """For each partial match whether there is a way through the program."""
+        """For each partial match whether the program has a result."""
         found = np.zeros(len(table), np.bool_)
         last = program[-1] if program else None
         direct = isinstance(last, Bind) and not last.filters
@@ -113,7 +116,7 @@ class Execution:
         return found
 
     def count(self, program: Program, table: Table) -> int:
-        """How many ways there are through the program; the last join is counted, not made."""
+        """The number of results of the program; the last join is counted without being built."""
         last = program[-1] if program else None
         if isinstance(last, Nested):
             return sum(self.parts[last].count(out, self) for out in self.run(program[:-1], table))
@@ -124,7 +127,7 @@ class Execution:
             candidates = self._candidates(last, out)
             width = int(np.maximum(candidates.hi - candidates.lo, 0).sum())
             self.counters.candidates += width
-            total += width if candidates.free else count(candidates.lo, candidates.hi, candidates.tests)
+            total += width if candidates.is_free else count(candidates.lo, candidates.hi, candidates.tests)
         return total
 
     def _step(self, step: Step, table: Table) -> Iterator[Table]:
@@ -138,11 +141,11 @@ class Execution:
             case Filter(predicates):
                 return iter([self._filter(predicates, table)])
             case DistinctEvents(pairs):
-                apart = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
-                return iter([table.where(np.all(apart, axis=0))])
+                differ = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
+                return iter([table.where(np.all(differ, axis=0))])
             case FilterByState(slots, forward, states):
-                which = table.first(slots, optional=True) if forward else table.last(slots)
-                return iter([table.where(self.store.has_state(which, states))])
+                trigger = table.first(slots, optional=True) if forward else table.last(slots)
+                return iter([table.where(self.store.has_state(trigger, states))])
             case WithinWindow(slots):
                 starts = self.store.window_starts[table.last(slots)]
                 return iter([table.where(starts <= table.first(slots, optional=True))])
@@ -201,7 +204,7 @@ class Execution:
 
     def _latest(self, bind: Bind, table: Table, candidates: _Candidates) -> Table:
         """Each partial match with its latest candidate."""
-        if candidates.free:
+        if candidates.is_free:
             place, looked = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(table)
         else:
             place, looked = latest(candidates.lo, candidates.hi, candidates.tests)
@@ -211,7 +214,7 @@ class Execution:
 
     def _any_candidate(self, bind: Bind, table: Table) -> Bools:
         candidates = self._candidates(bind, table)
-        if candidates.free:
+        if candidates.is_free:
             self.counters.candidates += len(table)
             return candidates.hi > candidates.lo
         found, looked = exists(candidates.lo, candidates.hi, candidates.tests)
@@ -231,7 +234,7 @@ class Execution:
         if bind.key is None:
             lo, hi = stack.positions(lower), stack.positions(upper)
         else:
-            index = self._by_key(bind, bind.key)
+            index = self._index(bind, bind.key)
             rows, groups = index.rows, self._groups(index, bind.key.bound, table)
             lo, hi = seek_in(rows, index.starts, groups, lower), seek_in(rows, index.starts, groups, upper)
         hi = np.maximum(hi, lo)
@@ -239,22 +242,22 @@ class Execution:
         return _Candidates(lo, hi, rows, tests)
 
     def _fenced(self, fence: Fence, table: Table, lower: Ints, upper: Ints) -> tuple[Ints, Ints]:
-        """The range less the events that have one of the fence's events between them and its limit."""
-        between = self.store.stack(fence.slot)
-        if not len(between.rows):
+        """The range without the candidates that have an event of the fence between them and its bound."""
+        negated = self.store.stack(fence.slot)
+        if not len(negated.rows):
             return lower, upper
-        at = between.positions(self.limit(fence.limit, table))
+        nearest_at = negated.positions(self.limit(fence.bound, table))
         self.counters.candidates += len(table)
         if fence.new_is_earlier:
-            nearest = self.store.before(between.rows[np.maximum(at - 1, 0)])
-            return np.where(at > 0, np.maximum(lower, nearest), lower), upper
-        last = len(between.rows) - 1
-        nearest = self.store.after(between.rows[np.minimum(at, last)])
-        return lower, np.where(at <= last, np.minimum(upper, nearest), upper)
+            nearest = self.store.before(negated.rows[np.maximum(nearest_at - 1, 0)])
+            return np.where(nearest_at > 0, np.maximum(lower, nearest), lower), upper
+        last = len(negated.rows) - 1
+        nearest = self.store.after(negated.rows[np.minimum(nearest_at, last)])
+        return lower, np.where(nearest_at <= last, np.minimum(upper, nearest), upper)
 
-    def _by_key(self, bind: Bind, key: Compare) -> _Index:
+    def _index(self, bind: Bind, key: Compare) -> _Index:
         """The stack sorted by (value, row)."""
-        if bind.id not in self._keyed:
+        if bind.id not in self._indexes:
             rows = self.store.stack(bind.slot, bind.states).rows
             column = self.value_of(key.new, rows)
             known = valid_mask(column)
@@ -262,15 +265,14 @@ class Execution:
             order, starts = group(codes.astype(np.int64), len(values))
             index = _Index(rows[known][order], starts, values, None)
             if isinstance(key.bound, ColumnRef) and len(values):
-                # The group of every event, so that a probe is a look into an array.
-                index = replace(index, of_rows=index.find(self.store.columns[key.bound]))
-            self._keyed[bind.id] = index
-        return self._keyed[bind.id]
+                index = replace(index, group_of_row=index.find(self.store.columns[key.bound]))
+            self._indexes[bind.id] = index
+        return self._indexes[bind.id]
 
     def _groups(self, index: _Index, bound: Expression, table: Table) -> Ints:
-        """For each partial match the group of the index that it looks into, -1 for none."""
-        if index.of_rows is not None and isinstance(bound, ColumnRef):
-            return np.asarray(index.of_rows[table[bound.slot]])
+        """For each partial match its group in the index, -1 for none."""
+        if index.group_of_row is not None and isinstance(bound, ColumnRef):
+            return np.asarray(index.group_of_row[table[bound.slot]])
         return index.find(self.value(bound, table))
 
     def _tests(self, bind: Bind, table: Table, rows: Ints) -> Tests:
@@ -294,7 +296,7 @@ class Execution:
         return (*_stacked(ints, np.int64), *_stacked(floats, np.float64))
 
     def note_bytes(self) -> None:
-        """Take note of what views hold now."""
+        """Record the current size of the views."""
         self.parts.count_bytes(self.counters)
 
     # Values.
@@ -305,18 +307,18 @@ class Execution:
 
     def value(self, value: Expression, table: Table) -> Column:
         """A value that depends on bound events, for each partial match."""
-        return evaluate(value, len(table), partial(self._look, table=table), self.store.columns)
+        return evaluate(value, len(table), partial(self._bound_column, table=table), self.store.columns)
 
-    def _look(self, ref: ColumnRef, table: Table) -> Column:
+    def _bound_column(self, ref: ColumnRef, table: Table) -> Column:
         return self.store.columns[ref].take(table[ref.slot])
 
     # Filtering.
 
     def _filter(self, predicates: tuple[Residual, ...], table: Table) -> Table:
         for predicate in predicates:
-            look = partial(self._look, table=table)
-            held = holds(predicate.condition, len(table), look, self.store.columns) | ~_applies(predicate, table)
-            table = table.where(held)
+            lookup = partial(self._bound_column, table=table)
+            kept = holds(predicate.condition, len(table), lookup, self.store.columns) | ~_applies(predicate, table)
+            table = table.where(kept)
             if not len(table):
                 break
         return table
@@ -324,23 +326,23 @@ class Execution:
     def _reject(self, reject: Reject, table: Table) -> Table:
         guarded = np.flatnonzero(table.last(reject.guard) >= 0) if reject.guard else None
         outer = table if guarded is None else table.take(guarded)
-        # The limits may be those of the interval around, which the part's own then take the place of.
+        # Computed before START and END are replaced: the bounds may be those of the interval around.
         start, end = self.limit(reject.lower, outer), self.limit(reject.upper, outer)
-        asked = np.flatnonzero(start < end)
-        if not len(asked):
+        nonempty = np.flatnonzero(start < end)
+        if not len(nonempty):
             return table
         columns = [*(outer[c] for c in reject.outer), start, end]
-        inner = np.empty((len(columns), len(asked)), np.int64)
-        for own, column in zip(inner, columns, strict=True):
-            np.take(column, asked, out=own)
-        found = asked[self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)]
+        inner = np.empty((len(columns), len(nonempty)), np.int64)
+        for target, column in zip(inner, columns, strict=True):
+            np.take(column, nonempty, out=target)
+        found = nonempty[self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)]
         kept = np.ones(len(table), np.bool_)
         kept[found if guarded is None else guarded[found]] = False
         return table.where(kept)
 
 
 def _applies(predicate: Residual, table: Table) -> Bools:
-    """Where all slots of the predicate, and its guard, are taken."""
+    """Where the predicate applies: its slots and its guard are taken."""
     applies = np.ones(len(table), np.bool_)
     for slot in predicate.optional:
         applies &= table[slot] >= 0

@@ -15,7 +15,7 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.functions import absolute, clock_part, coalesced, rounded
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.texts import Codes
+from eventcube.engine.text_codes import TextCodes
 from eventcube.plan.dictionary import TextFunction
 from eventcube.plan.expressions import (
     AllOf,
@@ -40,28 +40,28 @@ from eventcube.plan.expressions import (
 Look = Callable[[ColumnRef], Column]
 
 
-class Words(Protocol):
-    """The codes that text and long numbers have where values are computed."""
+class CodeLookup(Protocol):
+    """The codes of the text and long numbers in a set of columns."""
 
     def code(self, constant: str | Decimal) -> int:
         """The code of a constant."""
 
-    def texts(self) -> Codes:
-        """The codes of all the text."""
+    def text_codes(self) -> TextCodes:
+        """The codes of all text."""
 
 
 _LARGEST = float(2**63)
 
 
-def evaluate(value: Expression, rows: int, look: Look, words: Words) -> Column:
+def evaluate(value: Expression, rows: int, lookup: Look, codes: CodeLookup) -> Column:
     """A value for each row. Text is its code."""
     match value:
         case ColumnRef():
-            return look(value)
+            return lookup(value)
         case Constant(None):
             return Column(np.zeros(rows, np.int64), np.zeros(rows, np.bool_))
         case Constant(str() | Decimal() as coded):
-            return Column(np.full(rows, words.code(coded), np.int64))
+            return Column(np.full(rows, codes.code(coded), np.int64))
         case Constant(float() as number):
             return Column(np.full(rows, number, np.float64))
         case Constant(int() as number) if not -(2**63) <= number < 2**63:
@@ -69,17 +69,17 @@ def evaluate(value: Expression, rows: int, look: Look, words: Words) -> Column:
         case Constant(int() as number):
             return Column(np.full(rows, int(number), np.int64))
         case Negative(inner):
-            return _arithmetic("-", Column(np.zeros(rows, np.int64)), evaluate(inner, rows, look, words))
+            return _arithmetic("-", Column(np.zeros(rows, np.int64)), evaluate(inner, rows, lookup, codes))
         case Arithmetic(op, left, right):
-            return _arithmetic(op, evaluate(left, rows, look, words), evaluate(right, rows, look, words))
+            return _arithmetic(op, evaluate(left, rows, lookup, codes), evaluate(right, rows, lookup, codes))
         case Call(_, arguments):
-            return _call(value, [evaluate(a, rows, look, words) for a in arguments], words)
+            return _call(value, [evaluate(a, rows, lookup, codes) for a in arguments], codes)
         case Translate(inner, table):
-            return _image(table, evaluate(inner, rows, look, words), words)
+            return _text_function(table, evaluate(inner, rows, lookup, codes), codes)
     raise AssertionError(value)
 
 
-def _call(call: Call, columns: list[Column], words: Words) -> Column:
+def _call(call: Call, columns: list[Column], codes: CodeLookup) -> Column:
     first = columns[0]
     match call.function:
         case "COALESCE":
@@ -92,20 +92,20 @@ def _call(call: Call, columns: list[Column], words: Words) -> Column:
             assert isinstance(number, int)
             return rounded(first, number)
         case "LENGTH":
-            return Column(words.texts().lengths()[first.values], first.valid)
+            return Column(codes.text_codes().lengths()[first.values], first.valid)
         case "LOWER" | "UPPER":
-            return _image(call.function, first, words)
+            return _text_function(call.function, first, codes)
         case _:
             assert call.clock is not None
             return clock_part(call.function, first, call.clock)
 
 
-def _image(function: TextFunction, column: Column, words: Words) -> Column:
-    return Column(words.texts().image(function)[column.values], column.valid)
+def _text_function(function: TextFunction, column: Column, codes: CodeLookup) -> Column:
+    return Column(codes.text_codes().results(function)[column.values], column.valid)
 
 
 def _arithmetic(op: str, left: Column, right: Column) -> Column:
-    """Each value computed by itself: whole numbers in 64 bits, null where that is too few, else as floats."""
+    """Whole numbers are computed in 64 bits, with null on overflow; everything else as floats."""
     x, y = left.values, right.values
     valid = both(left.valid, right.valid)
     if op == "/" or x.dtype != y.dtype or x.dtype == np.float64:
@@ -130,7 +130,7 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _fits(op: str, x: Array, y: Array) -> Bools | None:
-    """Where the result fits 64 bits; None if all do, which the largest values mostly show."""
+    """Where the result fits 64 bits; None if all do, which mostly follows from the largest values."""
     if not x.size:
         return None
     most_x, most_y = _magnitude(x), _magnitude(y)
@@ -151,43 +151,43 @@ def both(one: Bools | None, other: Bools | None) -> Bools | None:
     return one & other
 
 
-def holds(condition: Condition, rows: int, look: Look, words: Words) -> Bools:
+def holds(condition: Condition, rows: int, lookup: Look, codes: CodeLookup) -> Bools:
     """Where the condition holds."""
-    return _truth(condition, rows, look, words)[0]
+    return _truth(condition, rows, lookup, codes)[0]
 
 
-def _truth(condition: Condition, rows: int, look: Look, words: Words) -> tuple[Bools, Bools]:
+def _truth(condition: Condition, rows: int, lookup: Look, codes: CodeLookup) -> tuple[Bools, Bools]:
     match condition:
         case Comparison(op, left, right):
-            return _compare(op, evaluate(left, rows, look, words), evaluate(right, rows, look, words))
+            return _compare(op, evaluate(left, rows, lookup, codes), evaluate(right, rows, lookup, codes))
         case In(value, options):
-            first = evaluate(value, rows, look, words)
-            return _any([_compare("=", first, evaluate(o, rows, look, words)) for o in options])
+            first = evaluate(value, rows, lookup, codes)
+            return _any([_compare("=", first, evaluate(o, rows, lookup, codes)) for o in options])
         case Between(value, low, high):
-            first = evaluate(value, rows, look, words)
+            first = evaluate(value, rows, lookup, codes)
             return _all(
                 [
-                    _compare(">=", first, evaluate(low, rows, look, words)),
-                    _compare("<=", first, evaluate(high, rows, look, words)),
+                    _compare(">=", first, evaluate(low, rows, lookup, codes)),
+                    _compare("<=", first, evaluate(high, rows, lookup, codes)),
                 ]
             )
         case Like(value, pattern, escape):
-            text = evaluate(value, rows, look, words)
-            fits, valid = words.texts().like(pattern, escape)[text.values], valid_mask(text)
+            text = evaluate(value, rows, lookup, codes)
+            fits, valid = codes.text_codes().like(pattern, escape)[text.values], valid_mask(text)
             return valid & fits, valid & ~fits
         case IsNull(value):
-            null = ~valid_mask(evaluate(value, rows, look, words))
+            null = ~valid_mask(evaluate(value, rows, lookup, codes))
             return null, ~null
         case IsTrue(value):
-            column = evaluate(value, rows, look, words)
+            column = evaluate(value, rows, lookup, codes)
             valid = valid_mask(column)
             return valid & (column.values != 0), valid & (column.values == 0)
         case AllOf(conditions):
-            return _all([_truth(c, rows, look, words) for c in conditions])
+            return _all([_truth(c, rows, lookup, codes) for c in conditions])
         case AnyOf(conditions):
-            return _any([_truth(c, rows, look, words) for c in conditions])
+            return _any([_truth(c, rows, lookup, codes) for c in conditions])
         case Not(inner):
-            true, false = _truth(inner, rows, look, words)
+            true, false = _truth(inner, rows, lookup, codes)
             return false, true
 
 
@@ -200,7 +200,7 @@ def valid_mask(column: Column) -> Bools:
 
 
 def place_among(values: Array, column: Column) -> Ints:
-    """The place of each value of the column among sorted values, -1 for one that is not there or is null."""
+    """The position of each value of the column in sorted values, -1 for null and for missing ones."""
     if not len(values):
         return np.full(len(column.values), -1, np.int64)
     at = np.minimum(np.searchsorted(values, column.values), len(values) - 1)

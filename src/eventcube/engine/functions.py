@@ -1,4 +1,4 @@
-"""Functions of numbers and times over columns; null in, null out, but for COALESCE."""
+"""Functions of numbers and times over columns; null in, null out, except for COALESCE."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.plan.expressions import Clock
 
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
-_LEAST = np.iinfo(np.int64).min
-# No float has digits beyond these places.
+_MIN_INT = np.iinfo(np.int64).min
+# No float has digits beyond these positions.
 _FINEST, _COARSEST = 400, -400
-# Floats are rounded by their digits where they lie so near to the middle, or are so large, that computing could err.
+# Floats this near to a half, or this large, are rounded by their decimal digits: arithmetic could err.
 _NEAR, _LARGE = 1e-3, 1e12
 _EXACT = Context(prec=1000, rounding=ROUND_HALF_UP)
-# Times so far away are not told by a calendar.
-_FURTHEST = 2**62
+# Times beyond this are null: no calendar reaches them.
+_MAX_TIME = 2**62
 
 
 def absolute(column: Column) -> Column:
     """Each number without its sign; null for the most negative whole number, which has no counterpart."""
     if column.values.dtype == np.float64:
         return Column(np.abs(column.values), column.valid)
-    known = column.values != _LEAST
+    known = column.values != _MIN_INT
     values = np.abs(np.where(known, column.values, 0))
     return Column(values, column.valid if known.all() else _both(column.valid, known))
 
@@ -40,14 +40,14 @@ def coalesced(columns: Sequence[Column]) -> Column:
     values = np.full(len(columns[0].values), np.nan if floats else 0, np.float64 if floats else np.int64)
     missing = np.ones(len(values), np.bool_)
     for column in columns:
-        taken = missing & _known(column)
+        taken = missing & _valid_mask(column)
         values[taken] = column.values[taken]
         missing &= ~taken
     return Column(values, None if floats or not missing.any() else ~missing)
 
 
 def rounded(column: Column, digits: int) -> Column:
-    """Each number with so many digits after the point, or rounded to tens and so on below 0; halves away from zero."""
+    """Each number rounded to `digits` after the point (negative: to tens, hundreds, …); halves away from zero."""
     digits = max(_COARSEST, min(_FINEST, digits))
     if column.values.dtype == np.float64:
         return Column(_rounded_floats(column.values, digits), column.valid)
@@ -58,7 +58,7 @@ def _rounded_whole(column: Column, zeros: int) -> Column:
     if zeros > 19:
         return Column(np.zeros_like(column.values), column.valid)
     if zeros == 19:
-        # 10**19 takes more than 64 bits, so nothing but zero is left.
+        # 10**19 does not fit 64 bits, so the result is zero or null.
         near = (column.values < 5 * 10**18) & (column.values > -5 * 10**18)
         return Column(np.zeros_like(column.values), _both(column.valid, near))
     unit = 10**zeros
@@ -74,40 +74,39 @@ def _rounded_whole(column: Column, zeros: int) -> Column:
 def _rounded_floats(values: Array, digits: int) -> Array:
     if abs(digits) > 22:
         return _rounded_by_digits(values, digits)
-    # Powers of ten up to 22 are exact, and so is what one of them is divided by or multiplied with.
+    # Powers of ten up to 22 are exact as floats.
     power = 10.0 ** abs(digits)
     with np.errstate(all="ignore"):
-        size = np.abs(values) * power if digits >= 0 else np.abs(values) / power
-        whole = np.floor(size)
-        part = size - whole
-        whole = whole + (part >= 0.5)
-        found = np.copysign(whole / power if digits >= 0 else whole * power, values) + 0.0
-        unsure = np.flatnonzero(~((np.abs(part - 0.5) > _NEAR) & (size < _LARGE)) & np.isfinite(values))
-    found = np.where(np.isinf(values), values, found)
-    found[unsure] = _rounded_by_digits(values[unsure], digits)
-    return found
+        scaled = np.abs(values) * power if digits >= 0 else np.abs(values) / power
+        whole = np.floor(scaled)
+        fraction = scaled - whole
+        whole = whole + (fraction >= 0.5)
+        result = np.copysign(whole / power if digits >= 0 else whole * power, values) + 0.0
+        unsure = np.flatnonzero(~((np.abs(fraction - 0.5) > _NEAR) & (scaled < _LARGE)) & np.isfinite(values))
+    result = np.where(np.isinf(values), values, result)
+    result[unsure] = _rounded_by_digits(values[unsure], digits)
+    return result
 
 
 def _rounded_by_digits(values: Array, digits: int) -> Array:
-    """The same by the shortest decimal digits of each different number."""
-    different, places = np.unique(values, return_inverse=True)
+    """Rounded by the shortest decimal digits, once for each distinct number."""
+    distinct, positions = np.unique(values, return_inverse=True)
     unit = Decimal(1).scaleb(-digits)
-    found = [
-        float(Decimal(repr(v)).quantize(unit, context=_EXACT)) + 0.0 if np.isfinite(v) else v
-        for v in different.tolist()
+    results = [
+        float(Decimal(repr(v)).quantize(unit, context=_EXACT)) + 0.0 if np.isfinite(v) else v for v in distinct.tolist()
     ]
-    return np.array(found, np.float64)[places.reshape(-1)]
+    return np.array(results, np.float64)[positions.reshape(-1)]
 
 
 # Times.
 
 
 def clock_part(function: str, column: Column, clock: Clock) -> Column:
-    """What a clock and a calendar show at each time; DATE gives the beginning of its day."""
-    bound = _FURTHEST // clock.microseconds
+    """A part of each time, such as HOUR or MONTH; DATE gives the start of its day."""
+    bound = _MAX_TIME // clock.microseconds
     with np.errstate(invalid="ignore"):
         near = (column.values < bound) & (column.values > -bound)
-    # A length of time times a fraction makes a time a float.
+    # A time plus a fraction of a duration is a float.
     ts = np.floor(np.where(near, column.values, 0)).astype(np.int64)
     unit = Fraction(clock.microseconds)
     ts = ts * unit.numerator // unit.denominator
@@ -136,7 +135,7 @@ def clock_part(function: str, column: Column, clock: Clock) -> Column:
 
 
 def _local(ts: Ints, zone: str | None) -> Ints:
-    """Times as clocks in the zone show them."""
+    """The local times of instants in the zone."""
     if zone is None or not len(ts):
         return ts
     shown = pc.local_timestamp(pa.array(ts).view(pa.timestamp("us", zone)))
@@ -144,7 +143,7 @@ def _local(ts: Ints, zone: str | None) -> Ints:
 
 
 def _instant(local: Ints, zone: str | None) -> Ints:
-    """When clocks in the zone show these times: first, if they do twice, and right after, if they never do."""
+    """The instants of local times in the zone: the first if it comes twice, the end of the gap if it is skipped."""
     if zone is None or not len(local):
         return local
     shown = pa.array(local).view(pa.timestamp("us"))
@@ -152,11 +151,11 @@ def _instant(local: Ints, zone: str | None) -> Ints:
     return np.asarray(instants.view(pa.int64()))
 
 
-def _known(column: Column) -> Bools:
-    known: Bools = (
+def _valid_mask(column: Column) -> Bools:
+    valid: Bools = (
         ~np.isnan(column.values) if column.values.dtype == np.float64 else np.ones(len(column.values), np.bool_)
     )
-    return known if column.valid is None else known & column.valid
+    return valid if column.valid is None else valid & column.valid
 
 
 def _both(one: Bools | None, other: Bools) -> Bools:

@@ -1,4 +1,4 @@
-"""HAVING: which groups are shown."""
+"""HAVING: the filter of groups."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from eventcube.plan.logical import Results
 
 
 class Having:
-    """The conditions that a query has on its groups."""
+    """The conditions of a query on its groups."""
 
     def __init__(self, results: Results) -> None:
         self._conditions = results.having
         self._dictionary = dictionary_of(results.having)
 
     def holds(self, groups: pa.Table) -> Bools:
-        """Where all conditions hold; the columns are called as the conditions call them."""
+        """Where all conditions hold; the columns have the names that the conditions use (k0, …, a0, …)."""
         columns = Columns(groups, self._dictionary)
-        found = np.ones(groups.num_rows, np.bool_)
+        kept = np.ones(groups.num_rows, np.bool_)
         for condition in self._conditions:
-            found &= holds(condition, groups.num_rows, columns.__getitem__, columns)
-        return found
+            kept &= holds(condition, groups.num_rows, columns.__getitem__, columns)
+        return kept

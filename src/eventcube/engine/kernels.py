@@ -1,4 +1,4 @@
-"""The few loops that are compiled: searching, expanding, testing, grouping.
+"""The compiled loops of joins: searching, expanding, testing, grouping.
 
 Written once for 64-bit rows and values, compiled by Numba at the first use on a machine and cached on disk; none is
 compiled for a query. `warm.py` lists the kinds of arguments that they are compiled for. Everything else in the engine
@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eventcube.engine.compiled import compiled, take_over
+from eventcube.engine.compiled import compiled, copy_compiled_loops
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
-# What a join step tests: whole numbers (new, bound, operators), then other numbers.
+# The tests of a join step: new values, bound values and operators of whole numbers, then those of floats.
 Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
 
-# So many candidates are looked at in one go.
+# Candidates in a block, which is expanded and tested at once.
 BLOCK = 1 << 13
 
 LT, LE, GT, GE, EQ, NE = range(6)
@@ -30,7 +30,7 @@ OPERATORS = {"<": LT, "<=": LE, ">": GT, ">=": GE, "=": EQ, "!=": NE}
 
 
 def read_only(array: Array) -> Array:
-    """A view of the array that cannot be written, as arrays from Arrow cannot: one kind needs one compiled loop."""
+    """A read-only view, as arrays from Arrow are: so one compiled loop serves both kinds."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -67,7 +67,7 @@ def _meets(
             return False
     for c in range(float_ops.size):
         x, y = floats_new[c, j], floats_bound[c, i]
-        # NaN stands for null, and a comparison with null does not hold; != would.
+        # NaN is null, and no comparison with null holds, not even !=.
         if x != x or y != y or not _holds(float_ops[c], x, y):
             return False
     return True
@@ -89,7 +89,7 @@ def search(keys: Ints, low: int, high: int, value: int) -> int:
 def seek(keys: Ints, wanted: Ints) -> Ints:
     """For each wanted value the first position in the sorted keys that is not below it.
 
-    Gallops from the answer before, so that nearly sorted questions cost a step or two each.
+    Gallops from the previous position, so that nearly sorted values cost a step or two each.
     """
     out = np.empty(wanted.size, np.int64)
     size = keys.size
@@ -116,7 +116,7 @@ def seek(keys: Ints, wanted: Ints) -> Ints:
 def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
     """For each wanted row the first position in its group, rows[starts[g]:starts[g + 1]], that is not below it.
 
-    Group -1 gives position 0: there is nothing to find.
+    Group -1, an empty one, gives position 0.
     """
     out = np.zeros(wanted.size, np.int64)
     for i in range(wanted.size):
@@ -129,7 +129,7 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
 
 @compiled
 def links(keys: Ints, size: int) -> Ints:
-    """What `seek` gives for 0, 1, …, size."""
+    """The positions that `seek` finds for 0, 1, …, size."""
     out = np.empty(size + 1, np.int64)
     at = 0
     for i in range(keys.size):
@@ -153,9 +153,9 @@ def _fill(
     marks: Ints,
     bases: Ints,
 ) -> tuple[int, int, int]:
-    """Write the next candidates, at most as many as `marks` has room for, as (row of the table, place in the stack).
+    """Write the next candidates, at most a block, as (row of the table, position in the stack).
 
-    No branch depends on how many candidates a row has: that cannot be guessed, and guessing wrong is what costs.
+    No branch depends on the number of candidates of a row: mispredicted branches would dominate.
     """
     room = marks.size - 1
     total = 0
@@ -169,9 +169,9 @@ def _fill(
         skip = 0
         i += 1
     rows = i - start
-    rest = 0
+    partial = 0
     if i < lo.size and rows < bases.size:
-        rest = room - total
+        partial = room - total
         total = room
         rows += 1
     marks[: total + 1] = 0
@@ -187,23 +187,23 @@ def _fill(
         r += marks[k]
         parent[at + k] = start + r
         place[at + k] = bases[r] + k
-    return total, i, (offset if i == start else 0) + rest
+    return total, i, (offset if i == start else 0) + partial
 
 
 @compiled
 def _narrow(new: Array, bound: Array, op: int, parent: Ints, place: Ints, start: int, end: int) -> int:
-    """Keep, from start to end, the pairs for which `new op bound` holds; NaN never does. Gives the new end."""
-    less = op in (LT, LE, NE)
-    same = op in (LE, GE, EQ)
-    more = op in (GT, GE, NE)
-    kept = start
+    """Keep, from start to end, the pairs for which `new op bound` holds, never for NaN; returns the new end."""
+    allow_less = op in (LT, LE, NE)
+    allow_equal = op in (LE, GE, EQ)
+    allow_greater = op in (GT, GE, NE)
+    write = start
     for k in range(start, end):
         i, j = parent[k], place[k]
         x, y = new[j], bound[i]
-        parent[kept] = i
-        place[kept] = j
-        kept += (less & (x < y)) | (same & (x == y)) | (more & (x > y))
-    return kept
+        parent[write] = i
+        place[write] = j
+        write += (allow_less & (x < y)) | (allow_equal & (x == y)) | (allow_greater & (x > y))
+    return write
 
 
 @compiled
@@ -212,69 +212,69 @@ def expand(
 ) -> tuple[Ints, int, int, int]:
     """The table's rows extended by the events of stack[lo:hi] that meet all tests: the columns, then the event.
 
-    Begins at row `start`, candidate `offset`; stops when the scratch space is full or all is done. Gives the new
-    columns, where to go on, and how many candidates were looked at.
+    Begins at row `start`, candidate `offset`; stops when the scratch space is full or all is done. Returns the new
+    columns, where to continue, and the number of candidates tested.
     """
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
     parent, place = scratch[0], scratch[1]
     marks, bases = scratch[2][: BLOCK + 1], scratch[3][:BLOCK]
     capacity = parent.size
-    found = 0
-    looked = 0
-    while start < lo.size and found + BLOCK <= capacity:
-        filled, start, offset = _fill(lo, hi, start, offset, parent, place, found, marks, bases)
-        looked += filled
-        end = found + filled
+    written = 0
+    tested = 0
+    while start < lo.size and written + BLOCK <= capacity:
+        filled, start, offset = _fill(lo, hi, start, offset, parent, place, written, marks, bases)
+        tested += filled
+        end = written + filled
         for c in range(int_ops.size):
-            end = _narrow(ints_new[c], ints_bound[c], int_ops[c], parent, place, found, end)
+            end = _narrow(ints_new[c], ints_bound[c], int_ops[c], parent, place, written, end)
         for c in range(float_ops.size):
-            end = _narrow(floats_new[c], floats_bound[c], float_ops[c], parent, place, found, end)
-        found = end
+            end = _narrow(floats_new[c], floats_bound[c], float_ops[c], parent, place, written, end)
+        written = end
     columns = table.shape[0]
-    out = np.empty((columns + 1, found), np.int64)
+    out = np.empty((columns + 1, written), np.int64)
     for c in range(columns):
-        for k in range(found):
+        for k in range(written):
             out[c, k] = table[c, parent[k]]
-    for k in range(found):
+    for k in range(written):
         out[columns, k] = stack[place[k]]
-    return out, start, offset, looked
+    return out, start, offset, tested
 
 
 @compiled
 def exists(lo: Ints, hi: Ints, tests: Tests) -> tuple[Bools, int]:
-    """For each row of the table whether a candidate meets all tests, and how many candidates were looked at."""
+    """For each row of the table whether a candidate meets all tests, and the number of candidates tested."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
     out = np.zeros(lo.size, np.bool_)
-    looked = 0
+    tested = 0
     for i in range(lo.size):
         for j in range(lo[i], hi[i]):
-            looked += 1
+            tested += 1
             if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
                 out[i] = True
                 break
-    return out, looked
+    return out, tested
 
 
 @compiled
 def latest(lo: Ints, hi: Ints, tests: Tests) -> tuple[Ints, int]:
-    """For each row of the table the last candidate that meets all tests, -1 for none, and how many were looked at."""
+    """For each row of the table the last candidate that meets all tests, -1 for none, and the number tested."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
     out = np.full(lo.size, -1, np.int64)
-    looked = 0
+    tested = 0
     for i in range(lo.size):
         j = hi[i] - 1
         while j >= lo[i]:
-            looked += 1
+            tested += 1
             if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
                 out[i] = j
                 break
             j -= 1
-    return out, looked
+    return out, tested
 
 
 @compiled
 def count(lo: Ints, hi: Ints, tests: Tests) -> int:
-    """How many pairs `expand` would find in all."""
+    """The number of rows that `expand` would make in all."""
     ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops = tests
     found = 0
     for i in range(lo.size):
@@ -329,4 +329,4 @@ def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
     return order, starts
 
 
-take_over()
+copy_compiled_loops()

@@ -1,4 +1,4 @@
-"""LIMIT: the earliest matches, kept while all others pass by."""
+"""LIMIT: the earliest matches, found in growing pieces of the input."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from eventcube.engine.table import Table, joined
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import State
 
-# Pieces in which nothing is found are followed by ones so many times as large.
+# After a piece without matches, the next one is this many times as large.
 _GROWTH = 16
-# A variable of an alternative that is not taken comes before every event, however early.
+# The sort key of a slot that is not taken: before every event.
 _UNBOUND = -(2**63)
-# More matches than this are too many to look at for a few.
-_CROWD = 1 << 18
+# A piece with more matches than this is searched again in smaller pieces.
+_MAX_FOUND = 1 << 18
 
 
 class Earliest:
-    """The first matches by (last, first, then the bound events in the order of the text); never more than `most`.
+    """The first `most` matches by (last event, first event, then the bound events in the order of the text).
 
-    Where matches are reported at their last event, a piece's matches all come after those of the piece before.
-    Otherwise a piece has all matches that end up to some event, those of the piece before among them; they are held,
-    with their sort keys, until all that can still begin begins later than they end.
+    If matches are reported at their last event, the matches of a piece all come after those of the piece before.
+    Otherwise a piece has all matches that end up to some event, those of the piece before included; they are held,
+    with their sort keys, until no later match can end before them.
     """
 
     def __init__(self, most: int, plan: PhysicalQuery) -> None:
@@ -40,7 +40,7 @@ class Earliest:
         self.held: tuple[pa.Table, list[Ints]] | None = None
 
     def add(self, table: Table, store: Store, output: Output) -> None:
-        """Consider some more matches of the store."""
+        """Add matches of the store, and retain the earliest."""
         if not self.left:
             return
         keys = self.sort_keys(table, store, output)
@@ -51,7 +51,7 @@ class Earliest:
         self._best, self._keys = table.take(order), [k[order] for k in keys]
 
     def sort_keys(self, table: Table, store: Store, output: Output) -> list[Ints]:
-        """What matches are sorted by, the most important key first."""
+        """The sort keys of matches, the most significant first."""
         rank, place = store.events.rank, store.order
         index = np.arange(store.size) if place is None else place
         sequence = store.events.seq
@@ -62,10 +62,10 @@ class Earliest:
         return keys
 
     def settle(self, output: Output, piece: Piece) -> Iterator[pa.RecordBatch]:
-        """Take the matches of a piece, or those of them that a larger piece would only find again."""
+        """Accept the matches of a piece; if they are too few and a larger piece finds them again, drop them."""
         if self.plan.forward:
-            earlier = 0 if self.held is None else int((self.held[1][0] <= piece.rank).sum())
-            piece.settled = piece.last or earlier + (0 if self._best is None else len(self._best)) >= self.left
+            held_before = 0 if self.held is None else int((self.held[1][0] <= piece.rank).sum())
+            piece.settled = piece.last or held_before + (0 if self._best is None else len(self._best)) >= self.left
             if not piece.settled:
                 self.drop()
         if self._best is None:
@@ -80,11 +80,11 @@ class Earliest:
 
     @property
     def bound(self) -> int | None:
-        """The rank that no match still to come may end after, to be among the first; None if any may."""
+        """The latest rank at which a match still to come may end to be among the first; None if at any."""
         return int(self.held[1][0].max()) if self.held is not None and self.held[0].num_rows >= self.left else None
 
     def final(self, following: int | None) -> Iterator[pa.RecordBatch]:
-        """What is held, if nothing still to come can be earlier.
+        """The held matches, if no later match can precede them.
 
         `following` is the rank of the next event that can begin a match, None if there is none yet.
         """
@@ -100,11 +100,11 @@ class Earliest:
         self.held = table.take(pa.array(order)), [k[order] for k in keys]
 
     def drop(self) -> None:
-        """Forget the matches of this piece."""
+        """Discard the matches of this piece."""
         self._best, self._keys = None, []
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What was held until the end."""
+        """The matches still held at the end of the input."""
         if self.held is not None:
             yield from self.held[0].combine_chunks().to_batches()
             self.held = None
@@ -112,10 +112,10 @@ class Earliest:
 
 @dataclass(slots=True)
 class Piece:
-    """Some of the events: what to look at, and how many matches were found there.
+    """A piece of the events, and the number of matches found in it.
 
-    Its matches end before the row `hi`, with the rank at most; `last`: none can end later. A piece with many more
-    matches than are wanted is crowded, and is taken again in smaller ones; `most` is None if it cannot be smaller.
+    Its matches end before the row `hi`, at `rank` or earlier; `last`: no match can end later. A piece with more than
+    `most` matches is crowded, and searched again in smaller pieces; `most` is None if there is no smaller piece.
     """
 
     rows: Rows
@@ -133,10 +133,10 @@ class Piece:
 
 
 class Pieces:
-    """The due events in pieces in order of time, larger where nothing is found, until the limit is reached.
+    """The due events in pieces in order of time, growing while nothing is found, until the limit is reached.
 
-    Where matches are reported at their first event, all of those are in each piece, and pieces differ in how far
-    matches may reach. Negated parts look further.
+    If matches are reported at their first event, each piece has all of those, and pieces differ in how late matches may
+    end; negated parts see later events, too.
     """
 
     def __init__(self, limit: Earliest, rows: Rows, state: Ints | None) -> None:
@@ -154,43 +154,43 @@ class Pieces:
             inside = (self._ends >= due[0]) & (rows.rank[self._ends] <= bound)
             self._ends = self._ends[inside]
         if plan.forward:
-            # With windows of events an early event of a quiet partition may be due long after later ones of others.
+            # With windows of events, an early event of an idle partition may be due long after later ones of others.
             future = self._state == State.FUTURE.value
             self.following = int(rows.rank[np.argmax(future)]) if future.any() else None
 
     def _taken(self, slots: Sequence[int]) -> Bools:
-        """Where events can be bound to one of the slots."""
+        """The events that can be bound to one of the slots."""
         return np.asarray(self._rows.member[list(slots)].any(axis=0))
 
     def __iter__(self) -> Iterator[Piece]:
-        lo, size, crowd = 0, 1, len(self._ends)
+        lo, size, crowded_at = 0, 1, len(self._ends)
         while self._limit.left and (first := int(np.searchsorted(self._ends, lo))) < len(self._ends):
-            if first < crowd < len(self._ends):
-                # What reaches so far is crowded, so half of that is tried next.
-                size = min(size, max(1, (crowd - first) // 2))
+            if first < crowded_at < len(self._ends):
+                # The piece up to there is crowded: try half of it.
+                size = min(size, max(1, (crowded_at - first) // 2))
             piece = self._piece(lo, self._ends[first : first + size])
             yield piece
             if piece.settled:
                 return
             if piece.crowded:
                 self._limit.drop()
-                crowd, size = first + size, max(1, size // _GROWTH)
+                crowded_at, size = first + size, max(1, size // _GROWTH)
             else:
                 lo, size = piece.hi, size * (2 if piece.found else _GROWTH)
 
     def _piece(self, lo: int, ends: Ints) -> Piece:
-        """The piece in which matches end with these events, and all of their ranks."""
+        """The piece in which matches end with these events, or others of the same ranks."""
         rows, rank = self._rows, int(self._rows.rank[ends[-1]])
         hi = int(np.searchsorted(rows.rank, rank, side="right"))
-        # Where each piece begins anew, less is too much.
-        crowd = _CROWD // _GROWTH if self._forward else _CROWD
-        most = crowd + 4 * self._limit.left if len(ends) > 1 else None
+        # Each piece repeats the search of the one before, so fewer matches are too many.
+        max_found = _MAX_FOUND // _GROWTH if self._forward else _MAX_FOUND
+        most = max_found + 4 * self._limit.left if len(ends) > 1 else None
         last = bool(self._ends[-1] < hi)
         if self._forward:
             member = rows.member.copy()
             member[self._positive, hi:] = False
             return Piece(replace(rows, member=member), self._state, hi, rank, last, most)
-        # What comes later than its last event is nothing to a match.
+        # Events after its last one do not affect a match.
         done = (np.arange(hi) < lo) | (self._state[:hi] == State.DONE.value)
         state = np.where(done, State.DONE.value, State.DUE.value)
         return Piece(rows.slice(0, hi), state, hi, rank, last, most)

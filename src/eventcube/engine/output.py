@@ -28,17 +28,17 @@ class Output:
         self.store = execution.store
         self.schema = plan.sink.schema
         self._coded: dict[Dictionary, Columns] = {}
-        own = self.events.columns.field(self.events.time).type
-        # Microseconds say all there is to a time, unless it has nanoseconds or is text.
-        unit = own.unit if pa.types.is_timestamp(own) else self.events.time_unit
-        self._exact_time = own == self.events.time_type and unit != NANOSECONDS
+        time_type = self.events.columns.field(self.events.time).type
+        # Microseconds represent a time exactly, unless it has nanoseconds or is text.
+        unit = time_type.unit if pa.types.is_timestamp(time_type) else self.events.time_unit
+        self._exact_time = time_type == self.events.time_type and unit != NANOSECONDS
 
     def batch(self, table: Table) -> pa.RecordBatch:
         """The matches as the query returns them, one row each."""
         times: dict[tuple[int, ...], pa.Array] = {}
         columns = [
             self._time(self.plan.first, self.first(table), times),
-            # With several slots the first and the last event of a match differ, however alike the slots.
+            # With several slots, the first and the last event of a match differ even if the slots are the same.
             self._time(self.plan.last if len(self.plan.last) == 1 else (), self.last(table), times),
         ]
         for column in self.plan.sink.results.returns:
@@ -57,7 +57,7 @@ class Output:
         return table.last(self.plan.last)
 
     def value(self, table: Table, computed: Computed, times: dict[tuple[int, ...], pa.Array] | None = None) -> pa.Array:
-        """A value for each match; null where it is of an event that is not taken."""
+        """A value for each match; null where its slot is not taken."""
         value, type_ = computed.expression, computed.type
         if isinstance(value, ColumnRef):
             slot = value.slot
@@ -68,19 +68,19 @@ class Output:
         if isinstance(value, Constant) and not isinstance(value.value, int | float):
             return pa.array([value.value], type_).take(pa.array(np.zeros(len(table), np.int64)))
         columns = self._columns(computed.dictionary)
-        column = evaluate(value, len(table), self._look(table, columns), columns)
-        return text_array(column, columns.texts().words) if pa.types.is_string(type_) else to_array(column, type_)
+        column = evaluate(value, len(table), self._lookup(table, columns), columns)
+        return text_array(column, columns.text_codes().texts) if pa.types.is_string(type_) else to_array(column, type_)
 
     def _columns(self, dictionary: Dictionary) -> Columns:
-        """The columns that a value is computed from: where it looks at text, with codes of its own."""
+        """The columns that a value is computed from; a value of text has codes of its own."""
         if not dictionary.has_text:
             return self.store.columns
         if dictionary not in self._coded:
             self._coded[dictionary] = Columns(self.store.events.payload, dictionary, self.store.order)
         return self._coded[dictionary]
 
-    def _look(self, table: Table, columns: Columns) -> Callable[[ColumnRef], Column]:
-        def look(ref: ColumnRef) -> Column:
+    def _lookup(self, table: Table, columns: Columns) -> Callable[[ColumnRef], Column]:
+        def lookup(ref: ColumnRef) -> Column:
             rows = table[ref.slot]
             column = columns[ref].take(rows)
             if ref.slot not in self.plan.optional:
@@ -90,10 +90,10 @@ class Output:
                 return Column(np.where(taken, column.values, np.nan))
             return Column(column.values, taken if column.valid is None else taken & column.valid)
 
-        return look
+        return lookup
 
     def _time(self, slots: tuple[int, ...], rows: Ints, times: dict[tuple[int, ...], pa.Array]) -> pa.Array:
-        """The times of rows; those of one slot are not converted twice."""
+        """The times of rows; those of a slot are converted once."""
         if slots not in times:
             times[slots] = times_to_array(self.store.ts[rows], self.events)
         return times[slots]
@@ -117,7 +117,7 @@ def to_array(column: Column, type_: pa.DataType) -> pa.Array:
     if pa.types.is_null(type_):
         return pa.nulls(len(values))
     if values.dtype == np.float64 and not pa.types.is_floating(type_):
-        # A length of time times a fraction, or whole numbers too large for 64 bits.
+        # A fraction of a duration, or whole numbers too large for 64 bits.
         inside = np.abs(values) < float(2**63)
         return pa.array(np.where(inside, values, 0).astype(np.int64), pa.int64(), mask=~inside).cast(type_)
     mask = None if column.valid is None else ~column.valid
@@ -126,14 +126,14 @@ def to_array(column: Column, type_: pa.DataType) -> pa.Array:
     return pa.array(values, pa.int64(), mask=mask).cast(type_)
 
 
-def text_array(column: Column, words: pa.Array) -> pa.Array:
+def text_array(column: Column, texts: pa.Array) -> pa.Array:
     """A computed column of text as Arrow."""
     null = np.zeros(len(column.values), np.bool_) if column.valid is None else ~column.valid
-    return words.take(pa.array(np.where(null, 0, column.values), mask=null)).cast(pa.string())
+    return texts.take(pa.array(np.where(null, 0, column.values), mask=null)).cast(pa.string())
 
 
 def times_to_array(ts: Ints, schema: EventSchema) -> pa.Array:
-    """Microseconds as the time column has them."""
+    """Microseconds in the type of the time column."""
     type_ = schema.time_type
     if pa.types.is_integer(type_):
         return pa.array(in_unit(ts, schema.time_unit)).cast(type_)

@@ -1,6 +1,6 @@
-"""Long numbers, which floats would round, by their places in order: equal where they are equal, sorted as they are.
+"""Ranks of long numbers, which floats would round: ranks are equal and ordered as the numbers are.
 
-Decimals of more than fifteen digits and whole numbers without a sign of 64 bits are long.
+Decimals of more than fifteen digits and unsigned 64-bit numbers are long.
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ from eventcube.errors import InputError
 from eventcube.schema import plain_type
 
 _WHOLE = pa.decimal128(20, 0)
-_FURTHEST = 2**63 - 1
+_MAX_RANK = 2**63 - 1
 
 
 class Ranks:
-    """The places of the numbers of some columns among all of them: equal and in order where the numbers are.
+    """The ranks of the numbers of some columns among all of them.
 
-    Numbers that fit 64 bits without their decimal point are such places already; others are sorted.
+    Decimals that fit 64 bits without their decimal point serve as ranks themselves; others are sorted.
     """
 
     def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
-        alike = _alike(columns)
-        self._scale = int(alike[0].type.scale)
-        chunks = [chunk for column in alike for chunk in column.chunks]
-        joint = pa.concat_arrays(chunks or [pa.array([], alike[0].type)])
-        valid = np.asarray(joint.is_valid())
-        self._known: pa.Array | None = None
-        codes = _whole(joint, valid)
+        decimals = _as_one_type(columns)
+        self._scale = int(decimals[0].type.scale)
+        chunks = [chunk for column in decimals for chunk in column.chunks]
+        combined = pa.concat_arrays(chunks or [pa.array([], decimals[0].type)])
+        valid = np.asarray(combined.is_valid())
+        self._distinct: pa.Array | None = None
+        codes = _unscaled(combined, valid)
         if codes is None:
-            codes = self._sorted(joint)
-        cuts = np.cumsum([len(c) for c in columns])[:-1]
-        # Even numbers are for what is there, odd ones for constants that lie between.
+            codes = self._sorted(combined)
+        ends = np.cumsum([len(c) for c in columns])[:-1]
+        # Numbers of the columns have even ranks; odd ones are for constants between them.
         self.columns: list[tuple[Ints, Bools]] = list(
-            zip(np.split(2 * codes, cuts), np.split(valid, cuts), strict=True)
+            zip(np.split(2 * codes, ends), np.split(valid, ends), strict=True)
         )
 
-    def _sorted(self, joint: pa.Array) -> Ints:
-        encoded = joint.dictionary_encode()
+    def _sorted(self, numbers: pa.Array) -> Ints:
+        encoded = numbers.dictionary_encode()
         order = pc.array_sort_indices(encoded.dictionary)
-        self._known = encoded.dictionary.take(order)
-        places = np.zeros(len(order) + 1, np.int64)
-        places[np.asarray(order)] = np.arange(len(order))
-        codes: Ints = places[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        self._distinct = encoded.dictionary.take(order)
+        ranks = np.zeros(len(order) + 1, np.int64)
+        ranks[np.asarray(order)] = np.arange(len(order))
+        codes: Ints = ranks[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
         return codes
 
     def place(self, number: Decimal) -> int:
-        """The place of a constant: that of the numbers equal to it, or one of its own between its neighbours."""
-        if self._known is None:
+        """The rank of a constant: that of equal numbers, or an odd one between its neighbours."""
+        if self._distinct is None:
             exact = Fraction(number) * 10**self._scale
             place = 2 * math.floor(exact) + (exact.denominator > 1)
-            return int(max(-_FURTHEST, min(_FURTHEST, place)))
-        at = bisect_left(_Decimals(self._known), number)
-        equal = at < len(self._known) and bool(self._known[at].as_py() == number)
+            return int(max(-_MAX_RANK, min(_MAX_RANK, place)))
+        at = bisect_left(_Decimals(self._distinct), number)
+        equal = at < len(self._distinct) and bool(self._distinct[at].as_py() == number)
         return 2 * at if equal else 2 * at - 1
 
 
-def _whole(decimals: pa.Array, valid: Bools) -> Ints | None:
-    """Decimals without their decimal point, zero for null; None if 62 bits do not hold them all."""
+def _unscaled(decimals: pa.Array, valid: Bools) -> Ints | None:
+    """Decimals without their decimal point, zero for null; None if some do not fit 62 bits."""
     if not len(decimals):
         return np.zeros(0, np.int64)
     if decimals.type.bit_width > 128:
@@ -79,7 +79,7 @@ def _whole(decimals: pa.Array, valid: Bools) -> Ints | None:
 
 
 class _Decimals(Sequence[Decimal]):
-    """An array of decimals that converts only what is looked at."""
+    """An array of decimals that converts elements on access."""
 
     def __init__(self, array: pa.Array) -> None:
         self._array = array
@@ -91,7 +91,7 @@ class _Decimals(Sequence[Decimal]):
         return self._array[index].as_py()
 
 
-def _alike(columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+def _as_one_type(columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     """The columns as decimals of one type."""
     decimals = [as_decimal(c) for c in columns]
     scale = max(0, *(c.type.scale for c in decimals))

@@ -1,4 +1,4 @@
-"""The events a query still needs, in order of time, between one batch and the next."""
+"""Retained events: those that a later match can still use, in order of time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from eventcube.engine.kernels import Bools, Ints
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Events in order of time, one entry each: time, place in the stream, and which stacks they are in.
+    """Events in order of time.
 
-    `seq` numbers them as they come; `pos` is the place in the stream, or partition, that count windows go by.
-    `rank` is the order in time, equal where neither of two events is before the other; `done` says that the matches
-    of an event were reported, `ahead` that another run reports them.
-    `member[s, i]` puts event i into the stack of slot s. `payload` has the columns the query needs.
+    `seq` numbers them as they are released; `pos` is the position in the stream, or partition, for windows of events.
+    `rank` is the order in time, equal for ties; `done`: the matches of the event were reported, `ahead`: another run
+    reports them. `member[s, i]`: event i is in the stack of slot s. `payload` has the columns that the query needs.
     """
 
     ts: Ints
@@ -36,13 +35,13 @@ class Rows:
 
     @classmethod
     def none(cls, columns: pa.Schema, needed: Iterable[str], slots: int) -> Rows:
-        """No events, of those with the columns."""
+        """No events, with these columns."""
         numbers, flags = np.empty(0, np.int64), np.empty(0, np.bool_)
         payload = pa.schema([columns.field(name) for name in needed]).empty_table()
         return cls(numbers, numbers, numbers, numbers, flags, flags, np.empty((slots, 0), np.bool_), payload)
 
     def append(self, more: Rows) -> Rows:
-        """These events and then the others."""
+        """These events followed by the others."""
         if not len(self):
             return more
         return Rows(
@@ -57,7 +56,7 @@ class Rows:
         )
 
     def slice(self, start: int, size: int) -> Rows:
-        """Some events one after the other."""
+        """Consecutive events."""
         if size == len(self):
             return self
         end = start + size
@@ -73,18 +72,18 @@ class Rows:
         )
 
     def where(self, kept: Bools) -> Rows:
-        """Some of the events."""
+        """The events in the mask."""
         if np.count_nonzero(kept) == len(self):
             return self
         rows = np.flatnonzero(kept)
-        gone = len(self) - len(rows)
-        if gone < len(rows) and rows[0] == gone:
-            # Only the first are gone, as when a window moves on.
-            return self.slice(gone, len(rows))
+        dropped = len(self) - len(rows)
+        if dropped < len(rows) and rows[0] == dropped:
+            # Only the first events are dropped, as when a window moves on: a slice copies nothing.
+            return self.slice(dropped, len(rows))
         return self.take(rows)
 
     def take(self, rows: Ints) -> Rows:
-        """Some of the events, as they are numbered here."""
+        """The events at these positions."""
         return Rows(
             self.ts[rows],
             self.seq[rows],

@@ -24,19 +24,19 @@ class Stack:
         self._size = size
 
     def positions(self, rows: Ints) -> Ints:
-        """For each row, the place of the first event in the stack that is not before it."""
+        """For each row, the position in the stack of the first event that is not before it."""
         if len(rows) < self._size // 32:
             return seek(self.rows, rows)
         return self._links[rows]
 
     @cached_property
     def _links(self) -> Ints:
-        """The place for every row of the store: the papers' links, for all stacks that could ask."""
+        """The position for every row of the store: the papers' links, from any other stack."""
         return links(self.rows, self._size)
 
 
 class Store:
-    """The events of one evaluation, sorted by (key, order in time); a row is a place in that order.
+    """The events of one evaluation, sorted by (key, order in time); a row is a position in that order.
 
     Rows of one key are a segment. Windows and intervals never leave a segment, so all keys are handled together.
     """
@@ -69,7 +69,7 @@ class Store:
 
     @cached_property
     def seq(self) -> Ints:
-        """The number of each row's event, which it keeps from one store to the next; ascends in a segment."""
+        """The sequence number of each row's event, the same in every store; ascends in a segment."""
         return self._sorted(self.events.seq)
 
     @cached_property
@@ -78,13 +78,13 @@ class Store:
         return np.repeat(self._starts[:-1], np.diff(self._starts))
 
     def rows_of(self, seq: Ints) -> Ints:
-        """The rows of events by their number, -1 for those that are no longer there."""
+        """The rows of events by sequence number, -1 for those that are no longer retained."""
         at = np.minimum(np.searchsorted(self.events.seq, seq), max(self.size - 1, 0))
-        there = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
-        return np.where(there, at if self.order is None else self._places[at], -1)
+        found = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
+        return np.where(found, at if self.order is None else self._row_of_event[at], -1)
 
     @cached_property
-    def _places(self) -> Ints:
+    def _row_of_event(self) -> Ints:
         """The row of each event in order of time."""
         places = np.empty(self.size, np.int64)
         places[self.order] = np.arange(self.size)
@@ -100,7 +100,7 @@ class Store:
 
     @cached_property
     def metric(self) -> Ints:
-        """What the window measures: time, or the place in the stream."""
+        """The measure of the window: time, or the position in the stream."""
         return self._sorted(self.events.pos) if self._by_count else self.ts
 
     @cached_property
@@ -141,5 +141,5 @@ class Store:
         return self._stacks[slot, states]
 
     def set_states(self, states: Ints) -> None:
-        """Say which events are done, due and future (in order of time); unless it is said, all are due."""
+        """Set which events are done, due and future, in order of time; by default all are due."""
         self._state = self._sorted(states)

@@ -8,15 +8,15 @@ import numpy as np
 
 from eventcube.engine.kernels import Bools, Ints
 
-# What travels along with partial matches beside their events.
+# Columns of partial matches beside their events.
 START, END, ORIGIN, ANCHOR = -1, -2, -3, -4
 
 
 class Table:
     """Partial matches. `table[slot]` are rows of the store, -1 where the slot is not taken.
 
-    All columns lie in one array, so that a join copies them in one go. Inside a nested part there can also be the
-    interval it is asked for (START, END), which outer row asks (ORIGIN), and the last event it may have (ANCHOR).
+    All columns lie in one array, so that a join copies them at once. Inside a nested part there can also be the query
+    interval (START, END), the outer row (ORIGIN), and the last event of the result (ANCHOR).
     """
 
     __slots__ = ("columns", "data")
@@ -34,32 +34,32 @@ class Table:
         return int(self.data.shape[1])
 
     def __getitem__(self, column: int) -> Ints:
-        own: Ints = self.data[self.columns.index(column)]
-        return own
+        rows: Ints = self.data[self.columns.index(column)]
+        return rows
 
     def take(self, index: Ints) -> Table:
-        """Some of the partial matches, in the order of the index."""
+        """The partial matches at the index, in its order."""
         return Table(self.columns, self.data.take(index, axis=1))
 
     def where(self, kept: Bools) -> Table:
-        """The partial matches that are kept."""
+        """The partial matches in the mask."""
         return self if np.count_nonzero(kept) == len(self) else self.take(np.flatnonzero(kept))
 
     def only(self, columns: Iterable[int]) -> Table:
         """The same partial matches with some of the columns."""
-        kept = tuple(columns)
-        return Table(kept, self.data[[self.columns.index(c) for c in kept]])
+        selected = tuple(columns)
+        return Table(selected, self.data[[self.columns.index(c) for c in selected]])
 
     def with_columns(self, columns: dict[int, Ints]) -> Table:
         """The same partial matches with more columns."""
-        kept = [i for i, c in enumerate(self.columns) if c not in columns]
-        names = (*(self.columns[i] for i in kept), *columns)
-        return Table(names, np.vstack([self.data[kept], *columns.values()]))
+        others = [i for i, c in enumerate(self.columns) if c not in columns]
+        names = (*(self.columns[i] for i in others), *columns)
+        return Table(names, np.vstack([self.data[others], *columns.values()]))
 
     def absent(self, slots: Iterable[int]) -> Table:
         """The same partial matches with some slots marked as not taken."""
-        nothing = np.full(len(self), -1, np.int64)
-        return self.with_columns(dict.fromkeys(slots, nothing))
+        unbound = np.full(len(self), -1, np.int64)
+        return self.with_columns(dict.fromkeys(slots, unbound))
 
     def last(self, slots: Iterable[int]) -> Ints:
         """The latest row among the slots."""

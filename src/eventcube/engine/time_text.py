@@ -1,4 +1,4 @@
-"""Times that are written as text, read a column at a time."""
+"""Times as ISO text, parsed a column at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DATE = (
 )
 _CLOCK = r"[ T](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?)?"
 _ZONE = r"(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
-# What text must be to be a time, blanks around it aside.
+# A time as text, without blanks around it.
 MOMENT = f"{_DATE}(?:{_CLOCK}{_ZONE}?)?"
 # RE2 takes $ for the very end of the text.
 _PLAIN = f"^{_DATE}(?:{_CLOCK})?$"
@@ -20,7 +20,7 @@ _ZONED = f"^{_DATE}{_CLOCK}{_ZONE}$"
 
 
 def parse_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """ISO text as microseconds, null where it is something else."""
+    """ISO text as microseconds; null for other text."""
     text = _trimmed(column)
     try:
         return _microseconds(text, zoned=_first_has_zone(text))
@@ -48,6 +48,6 @@ def _first_has_zone(text: pa.ChunkedArray) -> bool:
     return first.endswith("Z") or "+" in first[10:] or "-" in first[10:]
 
 
-def _where(text: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
-    """The text that has a form; null for all else."""
-    return pc.if_else(pc.match_substring_regex(text, form), text, pa.scalar(None, pa.string()))
+def _where(text: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    """The text that matches a pattern; null for all else."""
+    return pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, pa.string()))

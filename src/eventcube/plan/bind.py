@@ -1,4 +1,4 @@
-"""Bind a query to a schema: find its slots, resolve its variables, class its predicates."""
+"""Bind a query to a schema: number its slots, resolve its variables, classify its predicates."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from eventcube.plan.logical import (
     Slot,
     excluded,
 )
-from eventcube.plan.moments import in_zones
 from eventcube.plan.partition import partitioned
+from eventcube.plan.timestamps import localize_timestamps
 from eventcube.schema import EventSchema
 
 
 def bind(query: Query, schema: EventSchema, concepts: Concepts | None = None) -> LogicalQuery:
-    """The logical plan of a query over events of a schema; raises BindError with all that does not fit."""
-    settled, problems = resolve(query)
+    """Bind a query to a schema of events; raises BindError with every problem at once."""
+    resolved, problems = resolve(query)
     warnings: list[Diagnostic] = []
-    if_zoned: list[Diagnostic] = []
-    settled = in_zones(settled, schema, problems.append, warnings.append, if_zoned.append)
-    binder = _Binder(settled, partitioned(query, schema, problems.append), concepts, problems)
-    logical = replace(binder.bind(), warnings=tuple(warnings), warnings_if_zoned=tuple(if_zoned))
+    warnings_if_zoned: list[Diagnostic] = []
+    resolved = localize_timestamps(resolved, schema, problems.append, warnings.append, warnings_if_zoned.append)
+    binder = _Binder(resolved, partitioned(query, schema, problems.append), concepts, problems)
+    logical = replace(binder.bind(), warnings=tuple(warnings), warnings_if_zoned=tuple(warnings_if_zoned))
     if binder.problems:
         raise BindError(binder.problems, query.text, query.source)
     return logical
@@ -51,14 +51,14 @@ def bind(query: Query, schema: EventSchema, concepts: Concepts | None = None) ->
 
 @dataclass
 class _Draft:
-    """A region in the making: where its quals were written, until all slots are known.
+    """A region under construction: its conditions, each with its guard, until all slots are known.
 
-    `inside` are the alternatives, of regions around it, that it lies in.
+    `enclosing` are the OR alternatives of outer regions that it lies in.
     """
 
     index: int
     parent: _Draft | None
-    inside: tuple[int, ...] = ()
+    enclosing: tuple[int, ...] = ()
     quals: list[tuple[Qual, int | None]] = field(default_factory=list)
 
 
@@ -70,9 +70,9 @@ class _Binder:
         self.slots: list[Slot] = []
         self.drafts: list[_Draft] = []
         self.alternatives: list[set[int]] = []
-        # For each alternative those around it and itself, and the number of its OR.
-        self.chains: list[tuple[int, ...]] = []
-        self.rivals: list[int] = []
+        # For each alternative: the alternatives around it and itself, and the number of its OR.
+        self.paths: list[tuple[int, ...]] = []
+        self.or_of: list[int] = []
 
     def bind(self) -> LogicalQuery:
         query = self.query
@@ -90,14 +90,14 @@ class _Binder:
             alternatives,
             query.within,
             self._columns(results),
-            tuple(self.rivals),
+            tuple(self.or_of),
             results,
         )
 
     # Slots and structure.
 
     def _draft(self, parent: _Draft | None, around: tuple[int, ...] = ()) -> _Draft:
-        draft = _Draft(len(self.drafts), parent, (*(parent.inside if parent is not None else ()), *around))
+        draft = _Draft(len(self.drafts), parent, (*(parent.enclosing if parent is not None else ()), *around))
         self.drafts.append(draft)
         return draft
 
@@ -108,12 +108,12 @@ class _Binder:
             case syntax.Or(parts, quals):
                 numbers: list[int] = []
                 nodes: list[Node] = []
-                own = len(self.alternatives)
+                or_number = len(self.alternatives)
                 for part in parts:
                     number = len(self.alternatives)
                     self.alternatives.append(set())
-                    self.chains.append((*around, number))
-                    self.rivals.append(own)
+                    self.paths.append((*around, number))
+                    self.or_of.append(or_number)
                     numbers.append(number)
                     nodes.append(self._node(part, draft, (*around, number)))
                 self._quals(quals, draft, around)
@@ -130,7 +130,7 @@ class _Binder:
         index, name, type_ = len(self.slots), component.name, component.type
         types = None
         if self.schema.type is not None and type_ is not None:
-            # A type that the hierarchy does not name may still be one that events have.
+            # Events may have a type that the hierarchy does not list.
             types = self.concepts.closure(type_) if self.concepts is not None else frozenset({type_})
         self.slots.append(Slot(index, name, type_, types, draft.index, around))
         for number in around:
@@ -141,7 +141,7 @@ class _Binder:
         draft = self._draft(outer, around)
         node = self._node(part.pattern, draft, ())
         self._quals(part.quals, draft, ())
-        # The region's predicates are bound later, when every slot around it is known.
+        # The region's predicates are bound once all slots are known.
         return Negation(Region(draft.index, node, ()), around[-1] if around else None)
 
     def _quals(self, quals: tuple[Qual, ...], draft: _Draft, around: tuple[int, ...]) -> None:
@@ -151,10 +151,10 @@ class _Binder:
         applied: list[Predicate] = []
         never: list[Predicate] = []
         for qual, guard in draft.quals:
-            around = (*draft.inside, *(self.chains[guard] if guard is not None else ()))
+            around = (*draft.enclosing, *(self.paths[guard] if guard is not None else ()))
             for predicate in self._predicates(qual, draft, guard):
                 needed = (number for s in predicate.slots for number in self.slots[s].alternatives)
-                (never if excluded((*around, *needed), self.rivals) else applied).append(predicate)
+                (never if excluded((*around, *needed), self.or_of) else applied).append(predicate)
         return Region(draft.index, self._with_regions(node), tuple(applied), tuple(never))
 
     def _with_regions(self, node: Node) -> Node:
@@ -182,12 +182,14 @@ class _Binder:
         binder = ExpressionBinder(self.schema, {n: s.index for n, s in visible.items()}, self.problems.append)
         for part in conjuncts([qual]):
             slots = frozenset(visible[a.var].index for a in attributes(part))
-            # A variable of the guarding alternative says by itself whether that is taken.
-            own = None if guard is not None and slots & self.alternatives[guard] else guard
+            # A predicate on variables of the guard's alternative applies only where they are bound: it needs no guard.
+            needed_guard = None if guard is not None and slots & self.alternatives[guard] else guard
             condition = binder.condition(part)
-            yield Predicate(condition, part, slots, own, self._class(condition, slots, draft, own))
+            yield Predicate(condition, part, slots, needed_guard, self._classify(condition, slots, draft, needed_guard))
 
-    def _class(self, condition: Condition, slots: frozenset[int], draft: _Draft, guard: int | None) -> PredicateClass:
+    def _classify(
+        self, condition: Condition, slots: frozenset[int], draft: _Draft, guard: int | None
+    ) -> PredicateClass:
         if len(slots) == 1 and guard is None and all(self.slots[s].region == draft.index for s in slots):
             return PredicateClass.LOCAL
         if isinstance(condition, Comparison) and condition.op == "=" and guard is None:
@@ -197,14 +199,14 @@ class _Binder:
         return PredicateClass.OTHER
 
     def _visible(self, draft: _Draft | None) -> dict[str, Slot]:
-        found: dict[str, Slot] = {}
+        visible: dict[str, Slot] = {}
         while draft is not None:
-            found.update({s.name: s for s in self.slots if s.region == draft.index})
+            visible.update({s.name: s for s in self.slots if s.region == draft.index})
             draft = draft.parent
-        return found
+        return visible
 
     def _resolved(self, node: Qual | syntax.Value, visible: dict[str, Slot]) -> bool:
-        """Whether all attributes are known; what is wrong with the variables was told before."""
+        """Whether all attributes are known; reports unknown columns (unknown variables were reported before)."""
         known = True
         for attribute in attributes(node):
             slot = visible.get(attribute.var)

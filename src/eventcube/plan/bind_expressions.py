@@ -1,4 +1,4 @@
-"""Bind values and conditions: every value gets its kind and encoding, and what makes no sense is reported."""
+"""Bind values and conditions: every value gets a kind and an encoding; type errors are reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENCODINGS = {Kind.TEXT: Encoding.TEXT, Kind.OTHER: Encoding.NULLS, Kind.NULL: E
 
 
 class ExpressionBinder:
-    """Binds values and conditions over typed columns; `slots` says which slot a variable is."""
+    """Binds values and conditions over typed columns; `slots` maps variables to slots."""
 
     def __init__(self, columns: TypedColumns, slots: Mapping[str, int], report: Report) -> None:
         self._columns, self._slots, self._report = columns, slots, report
@@ -48,7 +48,7 @@ class ExpressionBinder:
     # Values.
 
     def value(self, value: syntax.Value) -> Expression:
-        """The value, bound; one that cannot be computed is reported, and counts as null from there on."""
+        """Bind a value; one that cannot be computed is reported and bound as null."""
         match value:
             case syntax.Attribute(var, name):
                 return self.column(self._slots[var], name)
@@ -65,46 +65,46 @@ class ExpressionBinder:
             case syntax.Call():
                 return self._call(value)
             case syntax.Column() | syntax.Aggregate():
-                # HAVING's names are exchanged for columns of the groups before they are bound.
+                # HAVING's names are replaced by columns of the groups before binding.
                 raise AssertionError(value)
 
     def column(self, slot: int, name: str) -> ColumnRef:
-        """A column of a slot's event; the time is a time also where it is written as text."""
+        """A column of a slot's event; a time column of text is still of the kind time."""
         kind = self._columns.kind(name)
         if kind is Kind.TIME and name == self._columns.time and self._columns.time_is_text:
             return ColumnRef(slot, name, kind, Encoding.TIME_TEXT)
         return ColumnRef(slot, name, kind, _ENCODINGS.get(kind, Encoding.NUMBER))
 
-    def _negative(self, written: syntax.Minus, value: Expression) -> Expression:
+    def _negative(self, node: syntax.Minus, value: Expression) -> Expression:
         if isinstance(value, Constant) and value.kind.numeric:
             assert isinstance(value.value, int | float)
             return replace(value, value=-value.value)
         if value.kind.numeric or value.kind in (Kind.DURATION, Kind.NULL):
             return Negative(value)
-        self._problem("EC211", f"cannot negate {value.kind.value}", written.span)
+        self._problem("EC211", f"cannot negate {value.kind.value}", node.span)
         return _NULL
 
-    def _arithmetic(self, written: syntax.Arithmetic, op: str, left: Expression, right: Expression) -> Expression:
+    def _arithmetic(self, node: syntax.Arithmetic, op: str, left: Expression, right: Expression) -> Expression:
         kind = _arithmetic_kind(op, left.kind, right.kind)
         if kind is not None:
             return Arithmetic(op, left, right, kind)
-        hint = compute_hint(op, (written.left, left), (written.right, right), self._columns)
-        self._problem("EC212", f"cannot compute {left.kind.value} {op} {right.kind.value}", written.span, hint)
+        hint = compute_hint(op, (node.left, left), (node.right, right), self._columns)
+        self._problem("EC212", f"cannot compute {left.kind.value} {op} {right.kind.value}", node.span, hint)
         return _NULL
 
-    def _call(self, written: syntax.Call) -> Expression:
-        arguments = tuple(self.value(a) for a in written.arguments)
+    def _call(self, node: syntax.Call) -> Expression:
+        arguments = tuple(self.value(a) for a in node.arguments)
         clock = None
-        if written.function in (*TIME_PARTS, "DATE") and len(arguments) == 1:
-            clock = self._clock(arguments[0], written.arguments[0].span)
-        kind = call_kind(written, [a.kind for a in arguments], self._report, timed=clock is not None)
-        return Call(written.function, arguments, kind, clock)
+        if node.function in (*TIME_PARTS, "DATE") and len(arguments) == 1:
+            clock = self._clock(arguments[0], node.arguments[0].span)
+        kind = call_kind(node, [a.kind for a in arguments], self._report, timed=clock is not None)
+        return Call(node.function, arguments, kind, clock)
 
     def _clock(self, value: Expression, span: Span) -> Clock | None:
-        """The clock by which a function reads a time: it shows what clocks show in the zone of the column."""
+        """How a function reads a time: in the time zone and the unit of its column."""
         if value.kind is Kind.INTEGER:
-            counts = isinstance(value, ColumnRef) and value.column == self._columns.time
-            return Clock(None, UNITS_IN_MICROSECONDS[self._columns.time_unit]) if counts else None
+            is_time = isinstance(value, ColumnRef) and value.column == self._columns.time
+            return Clock(None, UNITS_IN_MICROSECONDS[self._columns.time_unit]) if is_time else None
         zone = zone_of(value, self._columns)
         if zone is not None and known_zone(zone) is None:
             self._problem("EC227", f"unknown time zone {zone!r}", span, "cast the column to another")
@@ -113,30 +113,30 @@ class ExpressionBinder:
     # Conditions.
 
     def condition(self, qual: syntax.Qual) -> Condition:
-        """The condition, bound; what does not fit is reported."""
+        """Bind a condition; type errors are reported."""
         match qual:
             case syntax.Comparison(op, left, right):
-                return Comparison(op, *self._alike(left, right))
+                return Comparison(op, *self._compared(left, right))
             case syntax.In(value, options):
-                return In(self.value(value), tuple(self._alike(value, option)[1] for option in options))
+                return In(self.value(value), tuple(self._compared(value, option)[1] for option in options))
             case syntax.Between(value, low, high):
-                return Between(*self._alike(value, low), self._alike(value, high)[1])
+                return Between(*self._compared(value, low), self._compared(value, high)[1])
             case syntax.Like(value, pattern, escape):
                 text = self.value(value)
                 if text.kind not in (Kind.TEXT, Kind.NULL):
                     self._problem("EC226", f"LIKE is for text, and this is {text.kind.value}", value.span)
                 return Like(text, pattern, escape)
             case syntax.IsNull(value):
-                own = self.value(value)
-                if isinstance(own, ColumnRef) and own.encoding is Encoding.TEXT:
-                    own = replace(own, encoding=Encoding.NULLS)
-                return IsNull(own)
+                operand = self.value(value)
+                if isinstance(operand, ColumnRef) and operand.encoding is Encoding.TEXT:
+                    operand = replace(operand, encoding=Encoding.NULLS)
+                return IsNull(operand)
             case syntax.Truth(value):
-                own = self.value(value)
-                if own.kind not in (Kind.BOOLEAN, Kind.NULL):
-                    message = f"this is {own.kind.value}, not a condition"
+                operand = self.value(value)
+                if operand.kind not in (Kind.BOOLEAN, Kind.NULL):
+                    message = f"this is {operand.kind.value}, not a condition"
                     self._problem("EC213", message, qual.span, "compare it, say with =")
-                return IsTrue(own)
+                return IsTrue(operand)
             case syntax.AllOf(quals):
                 return AllOf(tuple(map(self.condition, quals)))
             case syntax.AnyOf(quals):
@@ -144,30 +144,30 @@ class ExpressionBinder:
             case syntax.NotQual(inner):
                 return Not(self.condition(inner))
 
-    def _alike(self, left: syntax.Value, right: syntax.Value) -> tuple[Expression, Expression]:
-        """Two values that are compared."""
-        one, other = self.value(left), self.value(right)
-        for literal, own, beside in ((right, other, one), (left, one, other)):
-            if beside.kind is Kind.TIME and isinstance(literal, syntax.Literal) and own.kind is Kind.TEXT:
+    def _compared(self, left: syntax.Value, right: syntax.Value) -> tuple[Expression, Expression]:
+        """Bind two values that are compared; kinds that cannot be are reported."""
+        first, second = self.value(left), self.value(right)
+        for literal, bound, opposite in ((right, second, first), (left, first, second)):
+            if opposite.kind is Kind.TIME and isinstance(literal, syntax.Literal) and bound.kind is Kind.TEXT:
                 no_time(literal, self._report)
-                return one, other
+                return first, second
         comparable = (
-            Kind.NULL in (one.kind, other.kind)
-            or (one.kind is other.kind and one.kind is not Kind.OTHER)
-            or (one.kind.numeric and other.kind.numeric)
+            Kind.NULL in (first.kind, second.kind)
+            or (first.kind is second.kind and first.kind is not Kind.OTHER)
+            or (first.kind.numeric and second.kind.numeric)
         )
         if not comparable:
             span = Span(min(left.span.start, right.span.start), max(left.span.end, right.span.end))
-            hint = compare_hint((left, one), (right, other), self._columns)
-            self._problem("EC210", f"cannot compare {one.kind.value} with {other.kind.value}", span, hint)
-        return one, other
+            hint = compare_hint((left, first), (right, second), self._columns)
+            self._problem("EC210", f"cannot compare {first.kind.value} with {second.kind.value}", span, hint)
+        return first, second
 
     def _problem(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self._report(Diagnostic(code, message, span, hint))
 
 
 def value_kind(value: syntax.Value, columns: TypedColumns, known: Callable[[str], bool]) -> Kind:
-    """The kind of a value whose variables need not be known; an attribute of a column that is not known is null."""
+    """The kind of a value whose variables need not be resolved; an unknown column counts as null."""
     ignore: Report = lambda _: None  # noqa: E731 - a name for the type checker
     return _KindBinder(columns, {}, ignore, known).value(value).kind
 
@@ -225,7 +225,7 @@ def _arithmetic_kind(op: str, first: Kind, second: Kind) -> Kind | None:
 
 
 def zone_of(value: Expression, columns: TypedColumns) -> str | None:
-    """The zone of a time: that of the first column of times in it, or UTC for a moment written with a zone."""
+    """The time zone of a value: that of its first time column, or UTC for a constant written with a zone."""
     nodes = list(walk(value))
     column = next((n.column for n in nodes if isinstance(n, ColumnRef) and n.kind is Kind.TIME), None)
     if column is not None:

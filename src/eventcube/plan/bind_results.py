@@ -1,4 +1,4 @@
-"""Bind what a query gives of its matches: RETURN, GROUPBY, AGG and HAVING."""
+"""Bind the result clauses of a query: RETURN, GROUPBY, AGG and HAVING."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NULL = Constant(None, Kind.NULL)
 
 @dataclass(frozen=True, slots=True)
 class ResultBinder:
-    """Binds the clauses of results of one query.
+    """Binds the result clauses of one query.
 
-    `resolved` says whether the names in a value are known, and reports what is not; `slots` are those of a match.
+    `resolved` says whether all names in a value are known, and reports the others; `slots` are those of a match.
     """
 
     query: Query
@@ -38,7 +38,7 @@ class ResultBinder:
     report: Report
 
     def bind(self) -> Results:
-        """The clauses, bound; of no use if something was reported."""
+        """Bind the clauses; the outcome is unusable if a problem was reported."""
         query = self.query
         if not query.agg:
             items = query.returns or tuple(Item(Variable(slot.name)) for slot in self.slots)
@@ -65,16 +65,16 @@ class ResultBinder:
                 value: Expression = self._type(variable, "group by")
             case Level() as level:
                 value = _NULL if self._slot(level.name) is None else self._level(level)
-            case written:
-                value = self._value(written)
+            case unbound:
+                value = self._value(unbound)
         return ValueColumn(column_name(item), computed(value, self.schema))
 
     def _slot(self, name: str) -> int | None:
-        """The slot of a variable; None for one that a match does not have, which was told before."""
+        """The slot of a variable; None for an unknown one, which was reported before."""
         return next((slot.index for slot in self.slots if slot.name == name), None)
 
     def _value(self, value: Value) -> Expression:
-        """The value, bound; null for one with names that are not known."""
+        """Bind a value; one with unknown names is null."""
         return self._binder().value(value) if self.resolved(value) else _NULL
 
     def _binder(self) -> ExpressionBinder:
@@ -116,10 +116,10 @@ class ResultBinder:
         return AggregateColumn(column_name(agg), agg.function, argument, agg.distinct, type_)
 
     def _having(self, results: Results) -> Results:
-        naming = _Naming(self.query, self._problem)
-        quals = [naming(qual) for qual in self.query.having]
-        results = replace(results, agg=(*results.agg, *(self._aggregate(a) for a in naming.hidden)))
-        if naming.unknown or not all(self.resolved(value) for value in self._arguments(naming.hidden)):
+        rewriter = _HavingRewriter(self.query, self._problem)
+        quals = [rewriter(qual) for qual in self.query.having]
+        results = replace(results, agg=(*results.agg, *(self._aggregate(a) for a in rewriter.hidden)))
+        if rewriter.unknown or not all(self.resolved(value) for value in self._arguments(rewriter.hidden)):
             return results
         binder = ExpressionBinder(GroupColumns(group_columns(results)), {"": GROUP}, self.report)
         return replace(results, having=tuple(map(binder.condition, quals)))
@@ -132,8 +132,8 @@ class ResultBinder:
         self.report(Diagnostic(code, message, span, hint))
 
 
-class _Naming:
-    """Puts attributes of the groups (k0, …, a0, …) in the place of what HAVING writes for them."""
+class _HavingRewriter:
+    """Replaces values and aggregates in HAVING by columns of the groups: k0, … for keys and a0, … for aggregates."""
 
     def __init__(self, query: Query, problem: Callable[..., None]) -> None:
         self._items, self._agg, self._problem = query.group_by, query.agg, problem
@@ -160,15 +160,15 @@ class _Naming:
                 self._problem("EC225", f"the groups have no column {name!r}", span, hint)
             case Attribute(span=span):
                 self.unknown = True
-                shown = print_value(node)
-                hint = f"GROUPBY it, or say which of its values: MAX({shown})"
-                self._problem("EC225", f"a group has no single {shown}", span, hint)
+                text = print_value(node)
+                hint = f"GROUPBY it, or say which of its values: MAX({text})"
+                self._problem("EC225", f"a group has no single {text}", span, hint)
         return with_children(node, [self(child) for child in children(node)])
 
-    def _aggregate(self, asked: Aggregate) -> Attribute:
-        asked = replace(asked, alias=None)
+    def _aggregate(self, aggregate: Aggregate) -> Attribute:
+        aggregate = replace(aggregate, alias=None)
         known = [replace(a, alias=None) for a in (*self._agg, *self.hidden)]
-        if asked not in known:
-            self.hidden.append(asked)
-            known.append(asked)
-        return Attribute("", f"a{known.index(asked)}", asked.span)
+        if aggregate not in known:
+            self.hidden.append(aggregate)
+            known.append(aggregate)
+        return Attribute("", f"a{known.index(aggregate)}", aggregate.span)

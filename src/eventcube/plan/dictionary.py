@@ -1,4 +1,4 @@
-"""What text and what long numbers a set of expressions compares: they share one set of codes."""
+"""The text and long numbers that a set of expressions compares by shared codes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from eventcube.plan.expressions import (
 )
 from eventcube.schema import Kind
 
-# LOWER, UPPER, or a table of texts and what stands for them.
+# LOWER, UPPER, or a table of replacements.
 TextFunction = str | tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """The columns and constants that expressions compare by codes, and what functions make of text.
+    """The columns and constants that expressions compare by codes, and the functions of text.
 
-    `ordered`: `<` is asked of text. `functions` make other text of it, one of another at most `depth` times.
-    `numbers` and `number_constants` are compared by their places in sorted order.
+    `ordered`: codes sort like the text, for `<` and BETWEEN. `functions` are nested at most `depth` deep. `numbers` and
+    `number_constants` are compared by rank.
     """
 
     columns: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Dictionary:
 
     @property
     def has_text(self) -> bool:
-        """Whether any of it is text."""
+        """Whether any text is compared."""
         return bool(self.columns or self.constants or self.functions)
 
 
@@ -80,6 +80,6 @@ def dictionary_of(expressions: Iterable[Condition | Expression]) -> Dictionary:
 
 
 def _depth(node: object) -> int:
-    """How many functions make text of one another."""
-    changes = isinstance(node, Translate) or (isinstance(node, Call) and node.function in ("LOWER", "UPPER"))
-    return changes + max(map(_depth, children(node)), default=0)
+    """How deep functions of text are nested."""
+    is_text_function = isinstance(node, Translate) or (isinstance(node, Call) and node.function in ("LOWER", "UPPER"))
+    return is_text_function + max(map(_depth, children(node)), default=0)

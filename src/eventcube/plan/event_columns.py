@@ -15,7 +15,7 @@ from eventcube.language.syntax import Component, Not, Pattern, Query, Variable
 
 @dataclass(frozen=True, slots=True)
 class PlainColumn:
-    """A column of a flat table: which column of the matches it is, or which field of the event there."""
+    """A column of a flat table: a column of the matches, or one field of a column of events."""
 
     name: str
     column: str
@@ -45,7 +45,7 @@ def event_columns(query: Query) -> list[str]:
 
 
 def plain_columns(matches: pa.Schema, events: Collection[str], separator: str = "_") -> list[PlainColumn]:
-    """The columns of matches in which each column of events gives way to one for each field of its events."""
+    """The columns of matches, with each column of events replaced by one column for each field."""
     columns: list[PlainColumn] = []
     for field in matches:
         if field.name in events:
@@ -56,7 +56,7 @@ def plain_columns(matches: pa.Schema, events: Collection[str], separator: str = 
 
 
 def flat_columns(matches: pa.Schema, events: Collection[str], *, ignore_case: bool = False) -> list[PlainColumn]:
-    """The columns of the flat table of matches; an error if two of them have one name."""
+    """The columns of the flat table of matches; an error if two have the same name."""
     known: dict[str, PlainColumn] = {}
     for column in plain_columns(matches, events):
         before = known.setdefault(column.name.lower() if ignore_case else column.name, column)
@@ -85,11 +85,11 @@ def plain_schema(matches: pa.Schema, columns: Iterable[PlainColumn]) -> pa.Schem
 def plain_batch(matches: pa.RecordBatch, columns: Iterable[PlainColumn]) -> pa.RecordBatch:
     """The matches as rows of the flat table; an event that was not taken gives nulls."""
     # `flatten` keeps the nulls of the struct, which `field` would lose.
-    opened = {c.column: matches.column(c.column).flatten() for c in columns if c.field is not None}
+    fields = {c.column: matches.column(c.column).flatten() for c in columns if c.field is not None}
     arrays = [
         matches.column(c.column)
         if c.field is None
-        else opened[c.column][matches.schema.field(c.column).type.get_field_index(c.field)]
+        else fields[c.column][matches.schema.field(c.column).type.get_field_index(c.field)]
         for c in columns
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=plain_schema(matches.schema, columns))

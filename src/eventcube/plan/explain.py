@@ -39,8 +39,8 @@ def _lines(plan: Planned) -> Iterator[str]:
     yield f"reports     {when}"
     yield f"rules       {', '.join(plan.rules) or 'none applied'}"
     yield "predicates"
-    shown = [line for region in regions(logical.region) for line in _predicates(region, plan)]
-    yield from shown or ["  none"]
+    predicates = [line for region in regions(logical.region) for line in _predicates(region, plan)]
+    yield from predicates or ["  none"]
     yield "steps"
     yield from step_lines(plan.physical.program, logical, 1)
     for alternative in plan.physical.alternatives[1:]:
@@ -52,11 +52,11 @@ def _lines(plan: Planned) -> Iterator[str]:
 
 
 def _split(logical: LogicalQuery) -> str:
-    """The columns that the work can be split by: a window that counts events counts those of other keys, too."""
-    own = logical.schema.partition_by
+    """The columns that the work is split by; a window of events counts those of all keys, so no key splits it."""
+    partition = logical.schema.partition_by
     if isinstance(logical.window, CountWindow):
-        return ", ".join(own) or "nothing (a window of events is split only by partition_by)"
-    key = (*own, *(k for k in logical.key if k not in own))
+        return ", ".join(partition) or "nothing (a window of events is split only by partition_by)"
+    key = (*partition, *(k for k in logical.key if k not in partition))
     return ", ".join(key) or "nothing (no equality covers all components)"
 
 

@@ -1,7 +1,7 @@
 """Bound expressions: values and conditions over the columns of events that slots hold.
 
-A column reference knows its slot, its column, the kind of its values and how they are encoded in arrays. Nothing that
-comes after binding looks at names of the query again.
+A column reference has a slot, a column, the kind of its values and their encoding in arrays. Nothing after binding uses
+the names of the query again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 from eventcube.nodes import walk
 from eventcube.schema import Kind
 
-# The slot of a column of groups, which HAVING speaks of.
+# The slot of the columns of groups in HAVING.
 GROUP = -1
 
 
@@ -24,13 +24,13 @@ class Encoding(Enum):
     NUMBER = "number"  # int64 or float64; times and durations in microseconds, booleans as 0 and 1
     TEXT = "text"  # codes of a dictionary that the expressions evaluated together share
     TIME_TEXT = "time as text"  # text that is read as a time, in microseconds
-    RANK = "rank"  # places in sorted order: numbers that floats would round
+    RANK = "rank"  # positions in sorted order: numbers that floats would round
     NULLS = "nulls"  # only whether a value is null
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef:
-    """The value that a column has in the event of a slot."""
+    """A column of the event in a slot."""
 
     slot: int
     column: str
@@ -71,7 +71,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a function reads a time: in which zone (None: as it is), and how many microseconds its unit has."""
+    """How a function reads a time: the time zone (None: none), and the unit of the time in microseconds."""
 
     zone: str | None = None
     microseconds: int | Fraction = 1
@@ -79,7 +79,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, in upper case, and what it works on; functions of time have a clock."""
+    """A function, in upper case, with its arguments; functions of time have a clock."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -89,7 +89,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Translate:
-    """Text exchanged for other text where `table` has it, as `c AT LEVEL 1` exchanges types."""
+    """Text replaced where `table` lists it, as `c AT LEVEL 1` replaces types."""
 
     value: Expression
     table: tuple[tuple[str, str], ...]
@@ -161,14 +161,14 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of the conditions at least."""
+    """At least one of the conditions."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The condition fails; a condition that is unknown does not."""
+    """Three-valued NOT: holds where the condition fails, not where it is unknown."""
 
     condition: Condition
 
@@ -177,9 +177,9 @@ Condition = Comparison | In | Between | Like | IsNull | IsTrue | AllOf | AnyOf |
 
 
 def slots_in(node: Expression | Condition) -> frozenset[int]:
-    """The slots that an expression speaks of."""
-    return frozenset(found.slot for found in walk(node) if isinstance(found, ColumnRef))
+    """The slots that an expression refers to."""
+    return frozenset(ref.slot for ref in walk(node) if isinstance(ref, ColumnRef))
 
 
-# The operator that says the same with its sides exchanged.
+# The equivalent operator with its sides exchanged.
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -21,24 +21,24 @@ def flat_cases(form: FlatForm, query: LogicalQuery, join: Join) -> Program:
     tested = [[p for p in predicates if p.is_tested] for predicates in form.predicates]
 
     def before_next(place: int) -> Bound:
-        """The bound of an event that is sought before the last of the next one."""
+        """The upper bound of a slot: in a SEQ, the latest event of the next slot."""
         return Bound(Term.BEFORE_FIRST, (slots[place + 1],)) if form.ordered and place + 1 < len(slots) else _END
 
     def latest(place: int) -> Bind:
-        found = join(Bind(slots[place], _START, before_next(place)), tested[place])
-        assert not found.filters, "only a comparison can be asked of the latest event alone"
-        return replace(found, latest=True)
+        bind = join(Bind(slots[place], _START, before_next(place)), tested[place])
+        assert not bind.filters, "only a comparison can be tested on the latest event alone"
+        return replace(bind, latest=True)
 
     def missing(place: int) -> Reject:
         slot = query.slots[slots[place]]
         outer = tuple(sorted({s for p in tested[place] for s in p.slots} - {slot.index}))
-        found = join(Bind(slot.index, _START, _END), tested[place])
-        forms = (Recompute((found,)),)
+        bind = join(Bind(slot.index, _START, _END), tested[place])
+        forms = (Recompute((bind,)),)
         return Reject(slot.name, slot.region, _START, before_next(place), (), outer, ITERATIVE, forms)
 
     branches: list[Program] = []
-    for gone, there in form.cases():
-        # A SEQ is followed back from its last event.
-        present: list[Step] = [latest(place) for place in (reversed(there) if form.ordered else there)]
-        branches.append((*present, missing(gone), Absent(slots)))
+    for absent, present in form.cases():
+        # A SEQ is searched backwards from its last event.
+        binds: list[Step] = [latest(place) for place in (reversed(present) if form.ordered else present)]
+        branches.append((*binds, missing(absent), Absent(slots)))
     return (Union(tuple(branches)),)

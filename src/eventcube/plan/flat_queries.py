@@ -1,10 +1,10 @@
-"""Flat queries in place of a nested one, to be shown: what they find together is what it finds.
+"""Flat queries equivalent to a nested one, for `explain`: each match is found by exactly one of them.
 
-Every match is found by just one of them. A negated SEQ becomes whole queries where that is exact: between two parts of
-the outermost SEQ, with nothing else negated there. An event that is added says "the last one"; where several of one
-time are the last, a match comes once for each. Elsewhere an added event would change the question: an event of the same
-time lies neither before nor after it, so nothing can be said to be missing on both sides of it, and at an end it would
-move the start or the end of the match. Such parts stay nested, and are shown by their cases.
+A negated SEQ becomes whole queries where that is exact: between two parts of the outermost SEQ, with nothing else
+negated there. The queries have added events that stand for "the last one"; if several last events have the same time, a
+match comes once for each. Elsewhere an added event would change the result: events of the same time lie neither before
+nor after it, so absence cannot be asked for on both sides of it, and at an end it would move the start or the end of
+the match. Such parts stay nested, and their cases are printed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from eventcube.plan.rules.flatten_negated import flatten_negated
 from eventcube.plan.rules.merge_nested import merge_nested
 from eventcube.plan.unbind import Unbinder
 
-# Queries shown at most: alternatives multiply.
-MOST = 30
+# Print at most this many queries: alternatives multiply.
+MAX_QUERIES = 30
 
 _TIED = "a SEQ cannot say that an event is missing at the very time of another"
 _BESIDE = f"something else is negated in the same place, and {_TIED}"
@@ -46,28 +46,28 @@ _INSIDE = "no event can be added to what is around it"
 
 
 def flat_lines(query: LogicalQuery, choice: StrategyChoice) -> Iterator[str]:
-    """The flat queries of a rewritten query, and what stays nested, if some part is to be rewritten."""
+    """The flat queries of a query with rewritten parts, and the parts that stay nested."""
     if REWRITE not in (choice.default, *choice.parts.values()):
         return
-    taken = [_Flattener(one) for one in islice(_alternatives(query), MOST + 1)]
-    found = list(islice((flat for one in taken for flat in one.flat()), MOST + 1))
-    queries = [_query(query.query, flat, alone=len(found) == 1) for flat in found[:MOST]]
-    kept = dict.fromkeys(lines for one in taken[:MOST] for lines in one.kept())
-    if _shape(queries[0].pattern) != _shape(query.query.pattern) or not kept:
+    flatteners = [_Flattener(alternative) for alternative in islice(_alternatives(query), MAX_QUERIES + 1)]
+    patterns = list(islice((flat for flattener in flatteners for flat in flattener.flat()), MAX_QUERIES + 1))
+    queries = [_query(query.query, flat, alone=len(patterns) == 1) for flat in patterns[:MAX_QUERIES]]
+    nested = dict.fromkeys(lines for flattener in flatteners[:MAX_QUERIES] for lines in flattener.nested_lines())
+    if _shape(queries[0].pattern) != _shape(query.query.pattern) or not nested:
         yield "flat queries" if all(_is_flat(flat.pattern) for flat in queries) else "rewritten queries"
         yield from (f"  {_one_line(flat)}" for flat in queries)
-        yield from (f"  {line}" for line in _notes(query.query, found))
-    if kept:
+        yield from (f"  {line}" for line in _notes(query.query, patterns))
+    if nested:
         yield "stays nested"
-        yield from (f"  {line}" for lines in kept for line in lines)
+        yield from (f"  {line}" for lines in nested for line in lines)
 
 
 # Alternatives.
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
-    """A part with one alternative taken of each OR that is rewritten; the numbers of those taken and not taken."""
+class _Choice:
+    """A part with one alternative taken of each rewritten OR, and the numbers of those taken and dropped."""
 
     part: Node | Negation
     taken: frozenset[int] = frozenset()
@@ -75,32 +75,32 @@ class _Taken:
 
 
 def _alternatives(query: LogicalQuery) -> Iterator[LogicalQuery]:
-    """The query once for each way to take alternatives."""
+    """The query once for each combination of alternatives."""
     for choice in _choices(query.region.node):
         yield flatten_negated(merge_nested(_with_choice(query, choice)))
 
 
-def _choices(part: Node | Negation) -> Iterator[_Taken]:
+def _choices(part: Node | Negation) -> Iterator[_Choice]:
     match part:
         case Or(parts, numbers, strategy=None):
             for inner, number in zip(parts, numbers, strict=True):
                 for choice in _choices(inner):
                     others = frozenset(numbers) - {number} | choice.dropped
-                    yield _Taken(choice.part, choice.taken | {number}, others)
+                    yield _Choice(choice.part, choice.taken | {number}, others)
         case Seq() | And():
-            for chosen in product(*(list(islice(_choices(inner), MOST + 1)) for inner in part.parts)):
-                yield _Taken(
-                    replace(part, parts=tuple(choice.part for choice in chosen)),
-                    frozenset().union(*(choice.taken for choice in chosen)),
-                    frozenset().union(*(choice.dropped for choice in chosen)),
+            for choices in product(*(list(islice(_choices(inner), MAX_QUERIES + 1)) for inner in part.parts)):
+                yield _Choice(
+                    replace(part, parts=tuple(choice.part for choice in choices)),
+                    frozenset().union(*(choice.taken for choice in choices)),
+                    frozenset().union(*(choice.dropped for choice in choices)),
                 )
         case _:
-            yield _Taken(part)
+            yield _Choice(part)
 
 
-def _with_choice(query: LogicalQuery, choice: _Taken) -> LogicalQuery:
-    """The query with some alternatives taken: conditions on events of the others are not applied."""
-    left_out = frozenset().union(*(query.alternatives[number] for number in choice.dropped))
+def _with_choice(query: LogicalQuery, choice: _Choice) -> LogicalQuery:
+    """The query with some alternatives taken, without the conditions on events of the others."""
+    dropped_slots = frozenset().union(*(query.alternatives[number] for number in choice.dropped))
 
     def unguard(node: Node) -> Node:
         if not isinstance(node, Seq | And):
@@ -117,7 +117,7 @@ def _with_choice(query: LogicalQuery, choice: _Taken) -> LogicalQuery:
         predicates = tuple(
             replace(p, guard=None) if p.guard in choice.taken else p
             for p in region.predicates
-            if not p.slots & left_out and (p.guard is None or not query.alternatives[p.guard] <= left_out)
+            if not p.slots & dropped_slots and (p.guard is None or not query.alternatives[p.guard] <= dropped_slots)
         )
         return replace(region, node=map_nodes(region.node, unguard, lambda inner: inner), predicates=predicates)
 
@@ -140,28 +140,28 @@ class _Flat:
     variables: tuple[str, ...]
 
 
-# What can stand in place of a part: parts, and conditions of theirs.
+# A replacement for a part: parts, and their conditions.
 _Case = tuple[tuple[syntax.Part, ...], tuple[syntax.Qual, ...]]
 
 
 class _Flattener:
-    """Makes the flat patterns of a query whose alternatives are taken."""
+    """Makes the flat patterns of a query with its alternatives taken."""
 
     def __init__(self, query: LogicalQuery) -> None:
         self.query, self.unbinder = query, Unbinder(query)
         self.names = {slot.name for slot in query.slots}
-        self.fresh: dict[int, str] = {}
+        self.new_names: dict[int, str] = {}
 
     def flat(self) -> Iterator[_Flat]:
-        """The patterns that together find what the query finds."""
+        """The patterns whose matches together are those of the query."""
         node, where = self.query.region.node, self.unbinder.where()
         variables = tuple(_variables(self.unbinder.pattern()))
         if not isinstance(node, Seq):
             yield _Flat(self.unbinder.pattern(), where, variables)
             return
-        for chosen in product(*(self._cases(node, place) for place in range(len(node.parts)))):
-            pattern = syntax.Seq(tuple(part for parts, _ in chosen for part in parts))
-            yield _Flat(pattern, (*where, *(qual for _, quals in chosen for qual in quals)), variables)
+        for cases in product(*(self._cases(node, place) for place in range(len(node.parts)))):
+            pattern = syntax.Seq(tuple(part for parts, _ in cases for part in parts))
+            yield _Flat(pattern, (*where, *(qual for _, quals in cases for qual in quals)), variables)
 
     def _cases(self, node: Seq, place: int) -> list[_Case]:
         part = node.parts[place]
@@ -170,28 +170,28 @@ class _Flattener:
             return [((self.unbinder.part(part, self.query.region),), ())]
         events = [self.unbinder.missing(*event) for event in zip(form.slots, form.predicates, strict=True)]
         cases: list[_Case] = []
-        for gone, there in form.cases():
-            parts: list[syntax.Part] = [events[gone]]
-            for i in there:
-                parts += [events[i].pattern, self._later(form.slots[i], events[i])]
-            cases.append((tuple(parts), tuple(qual for i in there for qual in events[i].quals)))
+        for absent, present in form.cases():
+            parts: list[syntax.Part] = [events[absent]]
+            for i in present:
+                parts += [events[i].pattern, self._no_later(form.slots[i], events[i])]
+            cases.append((tuple(parts), tuple(qual for i in present for qual in events[i].quals)))
         return cases
 
-    def _later(self, slot: int, event: syntax.Not) -> syntax.Not:
+    def _no_later(self, slot: int, event: syntax.Not) -> syntax.Not:
         """The same event, negated, under another name."""
         component = event.pattern
         assert isinstance(component, syntax.Component)
         old = component.name
-        if slot not in self.fresh:
-            self.fresh[slot] = next(name for i in range(2, 1 << 30) if (name := f"{old}{i}") not in self.names)
-            self.names.add(self.fresh[slot])
-        new = self.fresh[slot]
+        if slot not in self.new_names:
+            self.new_names[slot] = next(name for i in range(2, 1 << 30) if (name := f"{old}{i}") not in self.names)
+            self.names.add(self.new_names[slot])
+        new = self.new_names[slot]
         return syntax.Not(syntax.Component(component.type, new), tuple(_renamed(q, old, new) for q in event.quals))
 
-    # What stays nested.
+    # Parts that stay nested.
 
-    def kept(self) -> Iterator[tuple[str, ...]]:
-        """What is to be rewritten and stays nested all the same: lines for each part."""
+    def nested_lines(self) -> Iterator[tuple[str, ...]]:
+        """For each part that stays nested although it should be rewritten, the lines that explain it."""
         node = self.query.region.node
         if not isinstance(node, Seq | And):
             return
@@ -207,15 +207,15 @@ class _Flattener:
                 if part.strategy is None:
                     pattern = print_pattern(self.unbinder.part(part, self.query.region))
                     yield (f"{pattern}: its events are bound in place, without an inner query",)
-                yield from self._kept_inside(part)
+                yield from self._nested_lines_in(part)
 
-    def _kept_inside(self, node: Seq | And) -> Iterator[tuple[str, ...]]:
+    def _nested_lines_in(self, node: Seq | And) -> Iterator[tuple[str, ...]]:
         for part in node.parts:
             form = _form(part)
             if isinstance(part, Negation) and form is not None:
                 yield self._lines(part, form, _INSIDE)
             elif isinstance(part, Seq | And):
-                yield from self._kept_inside(part)
+                yield from self._nested_lines_in(part)
 
     def _lines(self, negation: Negation, form: FlatForm, reason: str) -> tuple[str, ...]:
         why = reason if form.ordered else _TIED
@@ -225,12 +225,14 @@ class _Flattener:
 
 def case_texts(form: FlatForm, unbinder: Unbinder) -> Iterator[str]:
     """The cases of a flat form in words."""
-    named = [_with_quals(unbinder.missing(*event)) for event in zip(form.slots, form.predicates, strict=True)]
-    for gone, there in form.cases():
+    events = [_with_quals(unbinder.missing(*event)) for event in zip(form.slots, form.predicates, strict=True)]
+    for absent, present in form.cases():
         if form.ordered:
-            yield " before the last ".join([f"no {named[gone]}", *(named[i] for i in there)])
+            yield " before the last ".join([f"no {events[absent]}", *(events[i] for i in present)])
         else:
-            yield f"no {named[gone]}" + (f", but there is {' and '.join(named[i] for i in there)}" if there else "")
+            yield f"no {events[absent]}" + (
+                f", but there is {' and '.join(events[i] for i in present)}" if present else ""
+            )
 
 
 def _with_quals(event: syntax.Not) -> str:
@@ -269,25 +271,25 @@ def _looks_out(part: Node | Negation, *, at_start: bool) -> bool:
 
 
 def _query(query: syntax.Query, flat: _Flat, *, alone: bool) -> syntax.Query:
-    """The query with a flat pattern; one of several leaves what concerns all of them together to others."""
+    """The query with a flat pattern; one of several has no AGG or LIMIT, which apply to all of them together."""
     if alone:
         return replace(query, pattern=flat.pattern, where=flat.where)
     returns = query.returns
-    every = _variables(query.pattern)
-    if _variables(flat.pattern) != every:
-        left_out = set(every) - set(flat.variables)
-        asked = returns or [syntax.Item(syntax.Variable(name)) for name in every]
-        returns = tuple(_returned(item, left_out) for item in asked)
+    variables = _variables(query.pattern)
+    if _variables(flat.pattern) != variables:
+        dropped = set(variables) - set(flat.variables)
+        items = returns or [syntax.Item(syntax.Variable(name)) for name in variables]
+        returns = tuple(_returned(item, dropped) for item in items)
     return replace(
         query, pattern=flat.pattern, where=flat.where, returns=returns, group_by=(), agg=(), having=(), limit=None
     )
 
 
-def _returned(item: syntax.Item, left_out: set[str]) -> syntax.Item:
+def _returned(item: syntax.Item, dropped: set[str]) -> syntax.Item:
     """The item, or null under its name if it is of an alternative that is not taken."""
     value = item.value
     used = {value.name} if isinstance(value, syntax.Variable | syntax.Level) else {a.var for a in attributes(value)}
-    return syntax.Item(syntax.Literal(None), column_name(item)) if used & left_out else item
+    return syntax.Item(syntax.Literal(None), column_name(item)) if used & dropped else item
 
 
 def _one_line(query: syntax.Query) -> str:
@@ -296,15 +298,15 @@ def _one_line(query: syntax.Query) -> str:
     return f"PATTERN {print_pattern(query.pattern)}{where}{rest.replace(chr(10), ' ')}"
 
 
-def _notes(query: syntax.Query, found: Sequence[_Flat]) -> Iterator[str]:
-    if len(found) > MOST:
+def _notes(query: syntax.Query, patterns: Sequence[_Flat]) -> Iterator[str]:
+    if len(patterns) > MAX_QUERIES:
         yield "… and more of them"
     known = _variables(query.pattern)
-    added = [name for flat in found for name in _variables(flat.pattern) if name not in known]
+    added = [name for flat in patterns for name in _variables(flat.pattern) if name not in known]
     if added:
         last = " or ".join(dict.fromkeys(added))
         yield f"every match is of one of them; it comes once for each last {last} where several have the same time"
-    if len(found) > 1 and (query.agg or query.limit is not None):
+    if len(patterns) > 1 and (query.agg or query.limit is not None):
         yield f"{'AGG' if query.agg else 'LIMIT'} is of the matches of all of them together"
 
 
@@ -334,7 +336,7 @@ def _shape(pattern: syntax.Pattern) -> syntax.Pattern:
 
 
 def _renamed(qual: syntax.Qual, old: str, new: str) -> syntax.Qual:
-    """A condition that says of one variable what it said of another."""
+    """The condition with a variable renamed."""
 
     def rename(node: object) -> object:
         return replace(node, var=new) if isinstance(node, syntax.Attribute) and node.var == old else node

@@ -1,4 +1,4 @@
-"""What kind of values functions take and give."""
+"""Kinds of the arguments and results of functions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Report = Callable[[Diagnostic], None]
 
 
 def call_kind(call: Call, kinds: Sequence[Kind], report: Report, *, timed: bool) -> Kind:
-    """The kind of a function's value, of arguments of these kinds; what does not fit is reported.
+    """The kind of a function's result, given the kinds of its arguments; type errors are reported.
 
-    `timed`: the argument is a time, or whole numbers that count time.
+    `timed`: the argument is a time, or a whole number that counts units of time.
     """
     first = kinds[0] if kinds else Kind.NULL
     match call.function:
@@ -49,9 +49,9 @@ def _common(call: Call, kinds: Sequence[Kind], report: Report) -> Kind:
         return Kind.FLOAT if Kind.FLOAT in known else Kind.INTEGER if known else Kind.NULL
     if len(known) == 1 and known[0] is not Kind.OTHER:
         return known[0]
-    shown = " and ".join(k.value for k in known)
+    names = " and ".join(k.value for k in known)
     hint = "give it values of one kind" if len(known) > 1 else None
-    report(Diagnostic("EC223", f"COALESCE cannot take {shown}", call.span, hint))
+    report(Diagnostic("EC223", f"COALESCE cannot take {names}", call.span, hint))
     return Kind.NULL
 
 

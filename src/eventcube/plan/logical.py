@@ -1,4 +1,4 @@
-"""The logical plan: a query bound to a schema, with scopes resolved and predicates classed.
+"""The logical plan: a query bound to a schema, with scopes resolved and predicates classified.
 
 A *region* is an area in which all parts are positive: the whole query is one, and so is the inside of every negated
 part. Within a region everything is one conjunction, however deeply its operators nest; a negated part is a test of a
@@ -24,10 +24,10 @@ from eventcube.schema import EventSchema, Kind
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for one event: a component. `types` is None where events of any type, or without one, fit.
+    """A place for one event: a component. `types` are the types that fit, None for events of any type or of none.
 
-    `type` is what is written, None for ANY; `region` is where it lies, `alternatives` the OR alternatives around it
-    inside that region, outermost first.
+    `type` is the type as written, None for ANY; `alternatives` are the OR alternatives around the slot in its region,
+    outermost first.
     """
 
     index: int
@@ -49,9 +49,9 @@ class PredicateClass(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One conjunct, bound and as it is written.
+    """One conjunct, bound (`condition`) and as written (`qual`).
 
-    It is not applied to a match that does not take all of `slots`, nor `guard`'s alternative.
+    It applies only to matches that bind all of `slots` and take the alternative `guard`, if there is one.
     """
 
     condition: Condition
@@ -62,7 +62,7 @@ class Predicate:
 
     @property
     def is_tested(self) -> bool:
-        """Whether partial matches are tested by it: neither events before, nor the key takes care of it."""
+        """Whether partial matches are tested by it: it is neither local nor implied by the key."""
         return self.kind in (PredicateClass.EQUALITY, PredicateClass.OTHER)
 
 
@@ -107,9 +107,9 @@ Node = Leaf | Operator
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A positive area: its parts and every predicate that is written in it (but not in a negation inside it).
+    """A positive area: its parts and its predicates, without those of negations inside it.
 
-    `never_applied` are those that no match is tested by: they need two alternatives of one OR.
+    `never_applied` are predicates over two alternatives of one OR: no match is tested by them.
     """
 
     index: int
@@ -120,7 +120,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class FlatForm:
-    """A negated SEQ (`ordered`) or AND of single events, each with the predicates that are asked of it alone.
+    """A negated SEQ (`ordered`) or AND of single events, each with the predicates on it alone.
 
     It has no match in an interval in exclusive cases: SEQ(B1, …, Bn) if there is no Bn, or no Bn-1 before the last Bn,
     and so on; AND(B1, …, Bn) if there is no B1, or a B1 but no B2, and so on.
@@ -131,9 +131,9 @@ class FlatForm:
     predicates: tuple[tuple[Predicate, ...], ...]
 
     def cases(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The cases by the places of their events: the one that is missing, and those that are there.
+        """The cases by the positions of their events: the missing one, and those that are present.
 
-        In a SEQ it is missing before the last of the next event, which is before the last of the one after it.
+        In a SEQ an event is missing before the last of the next one, which is before the last of the one after it.
 
         >>> list(FlatForm(True, (4, 5, 6), ((), (), ())).cases())
         [(2, ()), (1, (2,)), (0, (1, 2))]
@@ -154,7 +154,7 @@ class NoFlatForm:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """No match of the region there, which a strategy finds out. `guard` is the OR alternative it stands in, if any."""
+    """A negated part: the region must have no match. `guard` is the OR alternative that it stands in, if any."""
 
     region: Region
     guard: int | None
@@ -164,7 +164,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A value with the type of its column, and the dictionary of the text that it looks at."""
+    """A value with the type of its column, and the dictionary of the text in it."""
 
     expression: Expression
     type: pa.DataType
@@ -201,25 +201,25 @@ class AggregateColumn:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a query gives of its matches: `returns`, or with `agg` one row for each group.
+    """The results of a query: the columns `returns` of each match or, with `agg`, one row for each group.
 
-    `agg` has what AGG lists, `shown` many, and then what only HAVING asks for. Conditions of `having` speak of the
-    groups' columns as k0, k1, … (what GROUPBY lists) and a0, a1, … (the aggregates).
+    `agg` has the aggregates that AGG lists, `listed` of them, and then those that only HAVING uses. In `having` the
+    columns of the groups are k0, k1, … (keys) and a0, a1, … (aggregates).
     """
 
     returns: tuple[EventColumn | ValueColumn, ...] = ()
     group_by: tuple[ValueColumn, ...] = ()
     agg: tuple[AggregateColumn, ...] = ()
-    shown: int = 0
+    listed: int = 0
     having: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalQuery:
-    """A bound query. `alternatives` gives the slots of each OR alternative; `rivals` numbers the OR of each.
+    """A bound query. `alternatives` gives the slots of each OR alternative; `or_of` the number of its OR.
 
-    `key` has the columns that all events of a match agree on, which the work can be split by. `warnings` are about what
-    can run but may not be meant; those `if_zoned` apply if the time is text with zones in it.
+    `key` has the columns that all events of a match agree on, which the work can be split by. `warnings_if_zoned` apply
+    if the time is text with zones in it.
     """
 
     query: Query
@@ -229,7 +229,7 @@ class LogicalQuery:
     alternatives: tuple[frozenset[int], ...]
     window: TimeWindow | CountWindow | None
     columns: tuple[str, ...]
-    rivals: tuple[int, ...] = ()
+    or_of: tuple[int, ...] = ()
     results: Results = Results()
     warnings: tuple[Diagnostic, ...] = ()
     warnings_if_zoned: tuple[Diagnostic, ...] = ()
@@ -250,13 +250,13 @@ class LogicalQuery:
 
     def exclusive(self, one: Slot, other: Slot) -> bool:
         """Whether no match has both: they lie in different alternatives of one OR."""
-        return excluded((*one.alternatives, *other.alternatives), self.rivals)
+        return excluded((*one.alternatives, *other.alternatives), self.or_of)
 
 
-def excluded(alternatives: Iterable[int], rivals: Sequence[int]) -> bool:
-    """Whether no match takes all the alternatives; `rivals` numbers the OR of each."""
+def excluded(alternatives: Iterable[int], or_of: Sequence[int]) -> bool:
+    """Whether no match takes all the alternatives; `or_of` is the number of each one's OR."""
     taken: dict[int, int] = {}
-    return any(taken.setdefault(rivals[number], number) != number for number in alternatives)
+    return any(taken.setdefault(or_of[number], number) != number for number in alternatives)
 
 
 def positive_parts(node: Seq | And) -> tuple[Node, ...]:
@@ -276,7 +276,7 @@ def slots_of(node: Node) -> frozenset[int]:
 
 
 def negations(node: Node) -> Iterator[Negation]:
-    """The negated parts anywhere in the node's own region."""
+    """The negated parts of the node, without those inside other negated parts."""
     match node:
         case Leaf():
             return

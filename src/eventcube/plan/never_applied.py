@@ -72,4 +72,4 @@ def _transitive_equality(qual: Qual, query: LogicalQuery, region: Region) -> str
 
 def _is_excluded(qual: Qual, query: LogicalQuery) -> bool:
     needed = (number for a in attributes(qual) for number in query.slot(a.var).alternatives)
-    return excluded(needed, query.rivals)
+    return excluded(needed, query.or_of)

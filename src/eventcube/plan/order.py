@@ -1,4 +1,4 @@
-"""What the nesting of a region says about the order of its events, before any event is seen."""
+"""The order of events that follows from the nesting of a region."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eventcube.plan.steps import Bound, Term
 
 @dataclass(frozen=True, slots=True)
 class PlacedNegation:
-    """A negated part and the interval in which it must have no match; `distinct` are events it may not use."""
+    """A negated part and the interval in which it must have no match; it may not use the events of `distinct`."""
 
     negation: Negation
     lower: Bound
@@ -25,16 +25,16 @@ class PlacedNegation:
 class Order:
     """Which slots of a region precede which, which may not share an event, and where its negated parts look.
 
-    Sets of slots are masks here, with a bit for each slot, so that questions about many slots are few operations.
+    Sets of slots are bit masks here, as long patterns ask about many slots at once.
     """
 
     def __init__(self, region: Region, slots: Sequence[Slot], *, outermost: bool) -> None:
         self.slots = slots
         self.all = slots_of(region.node)
-        # For each slot those that follow it, those that precede it, and those that must be another event.
+        # For each slot: the slots that follow it, those that precede it, and those that must hold another event.
         self._follow = [0] * len(slots)
         self._precede = [0] * len(slots)
-        self._apart = [0] * len(slots)
+        self._distinct = [0] * len(slots)
         self.tests: list[PlacedNegation] = []
         self._relate(region.node)
         if outermost:
@@ -45,11 +45,11 @@ class Order:
         self.lower, self.upper = lower, upper
         self._place(region.node, lower, upper)
 
-    def alone(self) -> Order:
-        """The same for a part by itself: it has an interval, whatever gives it."""
-        own = copy(self)
-        own.lower, own.upper = Bound(Term.REGION_START), Bound(Term.REGION_END)
-        return own
+    def standalone(self) -> Order:
+        """The same order for a standalone part, which gets its interval from outside."""
+        standalone = copy(self)
+        standalone.lower, standalone.upper = Bound(Term.REGION_START), Bound(Term.REGION_END)
+        return standalone
 
     def latest(self, slots: Iterable[int]) -> tuple[int, ...]:
         """Those of the slots that no other of them is known to follow."""
@@ -75,11 +75,11 @@ class Order:
 
     def distinct(self, slot: int, bound: Iterable[int]) -> tuple[int, ...]:
         """The bound slots whose event a candidate for the slot could be, and must not be."""
-        apart, own = self._apart[slot], self.slots[slot]
-        return tuple(sorted(b for b in bound if apart >> b & 1 and may_share(own, self.slots[b])))
+        distinct, candidate = self._distinct[slot], self.slots[slot]
+        return tuple(sorted(b for b in bound if distinct >> b & 1 and may_share(candidate, self.slots[b])))
 
     def _relate(self, node: Node) -> int:
-        """Note how the slots of a node lie to each other; gives their mask."""
+        """Record how the slots of a node relate to each other; returns their mask."""
         if isinstance(node, Leaf):
             return 1 << node.slot
         parts = [self._relate(part) for part in (node.parts if isinstance(node, Or) else positive_parts(node))]
@@ -92,7 +92,7 @@ class Order:
                     self._precede[slot] |= earlier
                     self._follow[slot] |= later
                 else:
-                    self._apart[slot] |= every & ~mask
+                    self._distinct[slot] |= every & ~mask
             earlier |= mask
         return every
 
@@ -104,16 +104,16 @@ class Order:
                 for alternative in node.parts:
                     self._place(alternative, lower, upper)
             case And(parts):
-                own = slots_of(node)
+                and_slots = slots_of(node)
                 for part in parts:
                     if isinstance(part, Negation):
-                        inside = Bound(Term.AFTER_FIRST, self.earliest(own), True)
-                        until = Bound(Term.BEFORE_LAST, self.latest(own), True)
-                        self.tests.append(PlacedNegation(part, inside, until, tuple(sorted(own))))
+                        after = Bound(Term.AFTER_FIRST, self.earliest(and_slots), True)
+                        before = Bound(Term.BEFORE_LAST, self.latest(and_slots), True)
+                        self.tests.append(PlacedNegation(part, after, before, tuple(sorted(and_slots))))
                     else:
                         self._place(part, lower, upper)
             case Seq(parts):
-                # The bound that each part has on its right, from the last part to the first.
+                # The upper bound of each part, from the last part to the first.
                 rights = [upper]
                 for part in reversed(parts[1:]):
                     rights.append(rights[-1] if isinstance(part, Negation) else self._begin(part))

@@ -1,4 +1,4 @@
-"""PARTITION BY in a query, and how it goes with the option of that name."""
+"""PARTITION BY in a query, combined with the option of that name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from eventcube.schema import INTERNAL, EventSchema, Kind
 
 
 def partitioned(query: Query, schema: EventSchema, report: Report) -> EventSchema:
-    """The schema with the partition that the query names; with that of the options where it names none.
+    """The schema partitioned as the query says or, if it does not, as the options say.
 
-    Columns by which a runner splits the events for its own sake are of every partition.
+    Internal columns, by which a runner splits events, are always part of it.
     """
     if not query.partition_by:
         return schema
@@ -23,26 +23,28 @@ def partitioned(query: Query, schema: EventSchema, report: Report) -> EventSchem
         report(problem)
     if unusable:
         return schema
-    said = tuple(dict.fromkeys(c.name for c in query.partition_by))
-    own = tuple(n for n in schema.partition_by if n.startswith(INTERNAL))
-    option = tuple(n for n in schema.partition_by if n not in own)
-    if option and set(option) != set(said):
+    in_query = tuple(dict.fromkeys(c.name for c in query.partition_by))
+    internal = tuple(n for n in schema.partition_by if n.startswith(INTERNAL))
+    in_options = tuple(n for n in schema.partition_by if n not in internal)
+    if in_options and set(in_options) != set(in_query):
         span = Span(query.partition_by[0].span.start, query.partition_by[-1].span.end)
-        shown = [", ".join(map(write_name, names)) for names in (said, option)]
-        message = f"the query says PARTITION BY {shown[0]}, and the option partition_by says {shown[1]}"
+        texts = [", ".join(map(write_name, names)) for names in (in_query, in_options)]
+        message = f"the query says PARTITION BY {texts[0]}, and the option partition_by says {texts[1]}"
         report(Diagnostic("EC220", message, span, "leave out one of the two, or make them agree"))
-    return replace(schema, partition_by=(*said, *own))
+    return replace(schema, partition_by=(*in_query, *internal))
 
 
 def _unusable(query: Query, schema: EventSchema) -> list[Diagnostic]:
-    """What is wrong with the columns that the query names."""
+    """Problems with the columns that the query names."""
     names = schema.visible.names
-    found = []
+    problems = []
     for column in query.partition_by:
         if column.name not in names:
             hint = did_you_mean(column.name, names, "the input")
-            found.append(Diagnostic("EC221", f"no column {column.name!r} to partition by", column.span, hint))
+            problems.append(Diagnostic("EC221", f"no column {column.name!r} to partition by", column.span, hint))
         elif schema.kind(column.name) is Kind.OTHER:
             type_ = schema.columns.field(column.name).type
-            found.append(Diagnostic("EC222", f"cannot partition by column {column.name!r}: it is {type_}", column.span))
-    return found
+            problems.append(
+                Diagnostic("EC222", f"cannot partition by column {column.name!r}: it is {type_}", column.span)
+            )
+    return problems

@@ -1,4 +1,4 @@
-"""Predicates as steps test them: looked up, compared while candidates are joined, or tested afterwards."""
+"""Predicates as steps test them: by index look-up, by comparing candidates, or as residual predicates."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from eventcube.plan.steps import Bind, Compare, Residual
 from eventcube.schema import Kind
 
 
-def joined_to(bind: Bind, predicates: Iterable[Predicate], optional: frozenset[int], logical: LogicalQuery) -> Bind:
-    """The join step with predicates that speak of its event.
+def with_predicates(
+    bind: Bind, predicates: Iterable[Predicate], optional: frozenset[int], logical: LogicalQuery
+) -> Bind:
+    """The join step with predicates on its event.
 
-    The first equality is looked up, other comparisons with the event on one side are made for each candidate, and the
-    rest is tested on the result. Where one of the `optional` slots may not be taken, or a guard, nothing is looked up.
+    The first equality becomes the look-up key, other comparisons with the event on one side test each candidate, and
+    the rest is residual; so is a predicate with a guard, or over one of the `optional` slots.
     """
     key: Compare | None = None
     compare: list[Compare] = []
     filters: list[Residual] = []
     for predicate in predicates:
         undecided = optional & predicate.slots or predicate.guard is not None
-        split = None if undecided else comparison_for(bind.slot, predicate)
-        if split is None:
+        comparison = None if undecided else comparison_for(bind.slot, predicate)
+        if comparison is None:
             filters.append(residual(predicate, logical))
-        elif split.op == "=" and key is None and Kind.FLOAT not in (split.new.kind, split.bound.kind):
-            key = split
+        elif comparison.op == "=" and key is None and Kind.FLOAT not in (comparison.new.kind, comparison.bound.kind):
+            key = comparison
         else:
-            compare.append(split)
+            compare.append(comparison)
     return replace(bind, key=key, compare=tuple(compare), filters=tuple(filters))
 
 
@@ -46,7 +48,7 @@ def comparison_for(slot: int, predicate: Predicate) -> Compare | None:
 
 
 def residual(predicate: Predicate, logical: LogicalQuery) -> Residual:
-    """The predicate as a step tests it on partial matches."""
+    """The predicate as a residual, tested on partial matches."""
     optional = tuple(sorted(s for s in predicate.slots if logical.slots[s].alternatives))
     guard = () if predicate.guard is None else tuple(sorted(logical.alternatives[predicate.guard]))
     return Residual(predicate.condition, predicate.slots, optional, guard, print_qual(predicate.qual))

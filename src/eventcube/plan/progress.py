@@ -1,4 +1,4 @@
-"""How far the making of a program is, and what makes a part of it due."""
+"""The progress of building a program, and the state that its events must have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eventcube.plan.steps import State
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What a part's first event (forward) or last event (backward) must be: done, due, future, or the anchor."""
+    """The required state of a part's first event (forward) or last event (backward); or it is the anchor."""
 
     forward: bool
     states: frozenset[State]
@@ -19,11 +19,11 @@ class Due:
 
     @property
     def by_one(self) -> bool:
-        """Whether some part of an AND must be the one that makes the whole due."""
+        """Whether one part of an AND must hold the due event, or the anchor."""
         return self.anchored or self.states == {State.DUE}
 
     def of_parts(self, chosen: int, count: int) -> list[Due | None]:
-        """What follows for the parts of an AND if the chosen one is the first of them to be due."""
+        """The required states of the parts of an AND if the chosen one is the first that is due."""
         done, due, future = State.DONE, State.DUE, State.FUTURE
         if self.anchored:
             # All other events lie before the anchor.
@@ -40,7 +40,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a program is: what is bound, what of that may be absent, the alternatives taken, the tests to do."""
+    """Progress of a program: slots bound, those of them that may be absent, alternatives taken, tests pending."""
 
     bound: frozenset[int]
     optional: frozenset[int]
@@ -48,4 +48,4 @@ class Progress:
     pending: tuple[Predicate | PlacedNegation, ...]
 
 
-NOTHING = Progress(frozenset(), frozenset(), frozenset(), ())
+NOTHING_BOUND = Progress(frozenset(), frozenset(), frozenset(), ())

@@ -1,4 +1,4 @@
-"""What the result of a query looks like, known before it runs."""
+"""The schema of a query's result, known before it runs."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ def result_schema(logical: LogicalQuery) -> pa.Schema:
 
 
 def group_schema(results: Results) -> pa.Schema:
-    """The columns of the groups: what GROUPBY lists, then the aggregates."""
-    types, aggregates = group_columns(results), results.agg[: results.shown]
+    """The columns of the groups: the keys, then the aggregates."""
+    types, aggregates = group_columns(results), results.agg[: results.listed]
     names = [*(key.name for key in results.group_by), *(aggregate.name for aggregate in aggregates)]
-    kept = [f"k{i}" for i in range(len(results.group_by))] + [f"a{i}" for i in range(results.shown)]
-    return pa.schema([types.field(own).with_name(name) for own, name in zip(kept, names, strict=True)])
+    internal_names = [f"k{i}" for i in range(len(results.group_by))] + [f"a{i}" for i in range(results.listed)]
+    return pa.schema(
+        [types.field(internal).with_name(name) for internal, name in zip(internal_names, names, strict=True)]
+    )
 
 
 def group_columns(results: Results) -> pa.Schema:
-    """The columns of the groups by the names that HAVING's conditions know them by, with those that are not shown."""
+    """The columns of the groups by their names in HAVING (k0, …, a0, …), hidden aggregates included."""
     keys = [pa.field(f"k{i}", plain_type(key.value.type)) for i, key in enumerate(results.group_by)]
     return pa.schema([*keys, *(pa.field(f"a{i}", a.type, a.function != "COUNT") for i, a in enumerate(results.agg))])
 
@@ -59,12 +61,12 @@ def aggregate_type(function: str, argument: Computed | None) -> pa.DataType:
 
 
 def computed(value: Expression, columns: TypedColumns) -> Computed:
-    """The value as a column of the result has it."""
+    """The value with the type of its result column and its dictionary."""
     return Computed(value, value_type(value, columns), dictionary_of([value]))
 
 
 def value_type(value: Expression, columns: TypedColumns) -> pa.DataType:
-    """The type of a computed column; a column of the events keeps its own."""
+    """The type of a computed column; a column of the events keeps its type."""
     if isinstance(value, ColumnRef):
         return columns.columns.field(value.column).type
     if value.kind is Kind.TIME:

@@ -33,13 +33,13 @@ from eventcube.plan.steps import (
     form_of,
     recomputed,
 )
-from eventcube.plan.written import written
+from eventcube.plan.value_text import value_text
 
 
 def step_lines(
     program: Program, query: LogicalQuery, depth: int = 0, inside: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
-    """The steps in words; `inside` has the strategies of parts inside one that is kept as a view."""
+    """The steps in words; `inside` has the strategies of parts inside a view."""
     indent = "  " * depth
     slots = query.slots
     for step in program:
@@ -49,35 +49,35 @@ def step_lines(
                 types = "" if slot.types is None or slot.types == {slot.type} else f" ({len(slot.types)} types)"
                 kind = slot.type or "event of any type"
                 head = f"take the last {kind} {slot.name}" if step.latest else f"bind {slot.name}: {kind}"
-                yield f"{indent}{head}{types}{_where(step, query)}"
+                yield f"{indent}{head}{types}{_bind_text(step, query)}"
             case Union(programs):
                 yield f"{indent}any of"
                 for i, inner in enumerate(programs, 1):
                     yield f"{indent}  {i}."
                     yield from step_lines(inner, query, depth + 2, inside)
             case Absent(absent):
-                yield f"{indent}leave out {_names(absent, query)}"
+                yield f"{indent}leave out {_slot_names(absent, query)}"
             case Filter(predicates):
                 yield f"{indent}keep where {', '.join(p.text for p in predicates)}"
             case DistinctEvents(pairs):
-                shown = ", ".join(f"{slots[a].name} is not {slots[b].name}" for a, b in pairs)
-                yield f"{indent}keep where {shown}"
-            case FilterByState(own, forward, states):
+                differing = ", ".join(f"{slots[a].name} is not {slots[b].name}" for a, b in pairs)
+                yield f"{indent}keep where {differing}"
+            case FilterByState(compared, forward, states):
                 which = "first" if forward else "last"
                 named = " or ".join(sorted(s.name.lower() for s in states))
-                yield f"{indent}keep where the {which} of {_names(own, query)} is {named}"
-            case WithinWindow(own):
-                yield f"{indent}keep where {_names(own, query)} lie in one window"
+                yield f"{indent}keep where the {which} of {_slot_names(compared, query)} is {named}"
+            case WithinWindow(compared):
+                yield f"{indent}keep where {_slot_names(compared, query)} lie in one window"
             case Nested() | Reject():
                 head = "nested part" if isinstance(step, Nested) else "remove if there is"
-                where = _range(step.lower, step.upper, query)
-                yield f"{indent}{head} ({step.name}) {where}{_strategy(step, query, inside)}"
-                yield from _part(step, query, depth + 1, inside)
+                where = _range_text(step.lower, step.upper, query)
+                yield f"{indent}{head} ({step.name}) {where}{_strategy_text(step, query, inside)}"
+                yield from _part_lines(step, query, depth + 1, inside)
             case _:
                 assert_never(step)
 
 
-def _strategy(part: Nested | Reject, query: LogicalQuery, inside: Mapping[str, str]) -> str:
+def _strategy_text(part: Nested | Reject, query: LogicalQuery, inside: Mapping[str, str]) -> str:
     """The strategy of a nested part; a single negated event has none."""
     if isinstance(part, Reject) and any(s.name == part.name for s in query.slots):
         return ""
@@ -86,8 +86,8 @@ def _strategy(part: Nested | Reject, query: LogicalQuery, inside: Mapping[str, s
     return f", by {part.strategy}"
 
 
-def _part(part: Part, query: LogicalQuery, depth: int, inside: Mapping[str, str]) -> Iterator[str]:
-    """How a part is answered: by its flat cases, or by its steps or a view of what they find."""
+def _part_lines(part: Part, query: LogicalQuery, depth: int, inside: Mapping[str, str]) -> Iterator[str]:
+    """How a part is answered: by its flat cases, by its steps, or by a view."""
     flat, standalone = form_of(part, FlatCases), form_of(part, StandalonePart)
     if part.strategy == REWRITE and flat is not None:
         yield f"{'  ' * depth}kept by flat cases"
@@ -95,7 +95,7 @@ def _part(part: Part, query: LogicalQuery, depth: int, inside: Mapping[str, str]
         return
     if standalone is not None:
         inside = {inner.name: inner.strategy for inner in parts_with_strategies(standalone.program)}
-        yield from _view(part, standalone, query, depth, inside)
+        yield from _view_lines(part, standalone, query, depth, inside)
     yield from step_lines(recomputed(part), query, depth, inside)
 
 
@@ -120,12 +120,12 @@ def parts_with_strategies(program: Program) -> Iterator[Part]:
                     todo += (*standalone.program, *standalone.residual)
 
 
-def _view(
+def _view_lines(
     part: Part, standalone: StandalonePart, query: LogicalQuery, depth: int, inside: Mapping[str, str]
 ) -> Iterator[str]:
-    """What a view of the part would be like."""
+    """The view of a part."""
     indent, key = "  " * depth, standalone.key
-    split = "" if key is None else f", split by {_written(key.inner, '=', key.outer, query)}"
+    split = "" if key is None else f", split by {_comparison_text(key.inner, '=', key.outer, query)}"
     tuples = isinstance(part, Nested) or bool(standalone.residual) or (key is not None and key.end is None)
     yield f"{indent}a view keeps {'its results' if tuples else 'where the nearest result begins'}{split}"
     if standalone.residual:
@@ -138,67 +138,67 @@ def _view(
         yield f"{indent}a flat form exists (strategy rewrite shows it)"
 
 
-def _where(bind: Bind, query: LogicalQuery) -> str:
+def _bind_text(bind: Bind, query: LogicalQuery) -> str:
     parts = []
     if bind.lower is None or bind.upper is None:
         parts.append("each new event")
     else:
-        parts.append(_range(bind.lower, bind.upper, query))
+        parts.append(_range_text(bind.lower, bind.upper, query))
     if bind.key is not None:
-        parts.append(f"looked up by {_compare(bind.key, query)}")
-    parts += [f"where {_compare(c, query)}" for c in bind.compare]
+        parts.append(f"looked up by {_compare_text(bind.key, query)}")
+    parts += [f"where {_compare_text(c, query)}" for c in bind.compare]
     if bind.distinct:
-        parts.append(f"not the event of {_names(bind.distinct, query)}")
+        parts.append(f"not the event of {_slot_names(bind.distinct, query)}")
     for fence in bind.fences:
         side = "after" if fence.new_is_earlier else "before"
-        parts.append(f"no {query.slots[fence.slot].name} {side} that and {_limit(fence.limit, query)}")
+        parts.append(f"no {query.slots[fence.slot].name} {side} that and {_bound_text(fence.bound, query)}")
     parts += [f"then where {p.text}" for p in bind.filters]
     return ", " + ", ".join(parts)
 
 
-def _compare(compare: Compare, query: LogicalQuery) -> str:
-    return _written(compare.new, compare.op, compare.bound, query)
+def _compare_text(compare: Compare, query: LogicalQuery) -> str:
+    return _comparison_text(compare.new, compare.op, compare.bound, query)
 
 
-def _written(left: Expression, op: str, right: Expression, query: LogicalQuery) -> str:
+def _comparison_text(left: Expression, op: str, right: Expression, query: LogicalQuery) -> str:
     slots = query.slots
-    return f"{written(left, slots)} {op} {written(right, slots)}"
+    return f"{value_text(left, slots)} {op} {value_text(right, slots)}"
 
 
-def _range(lower: Bound | None, upper: Bound | None, query: LogicalQuery) -> str:
-    shown = [_limit(limit, query) for limit in (lower, upper) if limit is not None]
+def _range_text(lower: Bound | None, upper: Bound | None, query: LogicalQuery) -> str:
+    texts = [_bound_text(bound, query) for bound in (lower, upper) if bound is not None]
     match lower, upper:
         case Bound(Term.WINDOW_START, (a,)), Bound(Term.BEFORE_FIRST | Term.BEFORE_LAST, (b,)) if a == b:
-            return shown[0]
+            return texts[0]
         case Bound(Term.AFTER_LAST | Term.AFTER_FIRST, (a,)), Bound(Term.WINDOW_END, (b,)) if a == b:
-            return shown[1]
+            return texts[1]
         case Bound(Term.REGION_START), Bound(Term.REGION_END):
             return "there"
         case Bound(Term.WINDOW_START, (a,)), Bound(Term.WINDOW_END, (b,)) if a == b:
-            return f"{_reach(query)} before or after {_names((a,), query)}"
-    return ", ".join(shown)
+            return f"{_window_text(query)} before or after {_slot_names((a,), query)}"
+    return ", ".join(texts)
 
 
-def _limit(limit: Bound, query: LogicalQuery) -> str:
-    single = len(limit.slots) == 1
-    names = _names(limit.slots, query)
-    match limit.term:
+def _bound_text(bound: Bound, query: LogicalQuery) -> str:
+    single = len(bound.slots) == 1
+    names = _slot_names(bound.slots, query)
+    match bound.term:
         case Term.AFTER_LAST | Term.AFTER_FIRST if single:
             return f"after {names}"
         case Term.BEFORE_FIRST | Term.BEFORE_LAST if single:
             return f"before {names}"
         case Term.WINDOW_START:
-            return f"{_reach(query)} before {'' if single else 'the last of '}{names}"
+            return f"{_window_text(query)} before {'' if single else 'the last of '}{names}"
         case Term.WINDOW_END:
-            return f"{_reach(query)} after {'' if single else 'the first of '}{names}"
+            return f"{_window_text(query)} after {'' if single else 'the first of '}{names}"
         case Term.REGION_START | Term.REGION_END:
-            return str(limit.term.value)
+            return str(bound.term.value)
         case term:
             return f"{term.value!s} {names}"
 
 
-def _reach(query: LogicalQuery) -> str:
-    """How far apart the events of a match may be."""
+def _window_text(query: LogicalQuery) -> str:
+    """The largest distance between events of a match."""
     match query.window:
         case None:
             return "any time"
@@ -208,5 +208,5 @@ def _reach(query: LogicalQuery) -> str:
             return f"up to {print_window(window)}"
 
 
-def _names(slots: tuple[int, ...], query: LogicalQuery) -> str:
+def _slot_names(slots: tuple[int, ...], query: LogicalQuery) -> str:
     return ", ".join(query.slots[s].name for s in slots)

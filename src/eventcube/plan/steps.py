@@ -17,7 +17,7 @@ from eventcube.plan.logical import NoFlatForm as NoFlatForm
 
 
 class Term(Enum):
-    """What one end of a range is made from, given the rows bound to some slots."""
+    """How one end of a range follows from the rows bound to some slots."""
 
     AFTER_LAST = "after the last of"
     AFTER_FIRST = "after the first of"
@@ -73,10 +73,10 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """No event of `slot` may lie between the new event and `limit`: a negation that narrows the range of candidates."""
+    """No event of `slot` may lie between the new event and `bound`: a negation that narrows the range of candidates."""
 
     slot: int
-    limit: Bound
+    bound: Bound
     new_is_earlier: bool
 
 
@@ -108,7 +108,7 @@ class Bind:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing is asked of the event but where it lies."""
+        """Whether every event in the range qualifies."""
         return not (self.key or self.compare or self.distinct or self.filters or self.fences)
 
 
@@ -166,8 +166,8 @@ class WithinWindow:
 class CorrelationKey:
     """An equality between a nested part, at one of its slots, and the events around it: `inner = outer`.
 
-    `end` is a value of a result's last event that is the same; without it, results with one last event can have
-    several values.
+    `end` is a value of a result's last event that equals `inner`; without it, results with the same last event can have
+    different values.
     """
 
     slot: int
@@ -178,19 +178,19 @@ class CorrelationKey:
 
 @dataclass(frozen=True, slots=True)
 class Recompute:
-    """Run `program` for each outer row: the part is computed again wherever it is asked for."""
+    """Run `program` for each outer row: the part is computed again each time."""
 
     program: Program
 
 
 @dataclass(frozen=True, slots=True)
 class StandalonePart:
-    """The part by itself, whose results views keep.
+    """A nested part without its correlation to outer events, so that views can store its results.
 
     `program` finds the results whose last event is a given one, the anchor, and whose first is not before START;
     `nearest` finds only the one that begins last. `last` are the slots that can hold the anchor; `ordered` parts are a
-    SEQ. What ties the part to the events around it is left out: an equality is the `key`, and `residual` is run for
-    each outer row and result.
+    SEQ. One equality with outer events is the `key`; the other tests against them are in `residual`, which is run for
+    each pair of an outer row and a result.
     """
 
     slots: tuple[int, ...]
@@ -209,7 +209,7 @@ class FlatCases:
     program: Program
 
 
-# What a strategy can answer a nested part from.
+# The forms of a nested part, of which a strategy uses one or several.
 Form = Recompute | StandalonePart | FlatCases | NoFlatForm
 _Form = TypeVar("_Form", bound=Form)
 _Programs = TypeVar("_Programs")
@@ -219,7 +219,7 @@ _Programs = TypeVar("_Programs")
 class Nested:
     """Extend every partial match by the matches of a nested part between `lower` and `upper` (the Query-Interval).
 
-    `forms` are what the strategy can answer it from; the first is always to recompute it.
+    `forms` are what the strategy can use; the first is always Recompute.
     """
 
     name: str
@@ -235,8 +235,8 @@ class Nested:
 class Reject:
     """Remove the partial matches that have a match of a negated part between `lower` and `upper`.
 
-    `outer` are the slots the negated part looks at; where none of `guard` is taken nothing is removed. `forms` are as
-    for a nested part.
+    `outer` are the outer slots that the part refers to; where none of `guard` is taken nothing is removed. `forms` are
+    as for a nested part.
     """
 
     name: str
@@ -254,7 +254,7 @@ Part = Nested | Reject
 
 
 def form_of(part: Part, kind: type[_Form]) -> _Form | None:
-    """The form of that kind that a part has, if any."""
+    """The part's form of that kind, if it has one."""
     return next((form for form in part.forms if isinstance(form, kind)), None)
 
 
@@ -272,7 +272,7 @@ Program = tuple[Step, ...]
 def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
     """The programs with `change` applied to every step, form and tuple of them, inner ones first.
 
-    What stands in several places is changed once, and stays one.
+    A node that is shared by several places is changed once and stays shared.
     """
     known: dict[int, Any] = {}
 
@@ -285,9 +285,9 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
                 same = all(one is other for one, other in zip(inner, node, strict=True))
                 known[id(node)] = change(node if same else inner)
             else:
-                held = {f.name: getattr(node, f.name) for f in fields(node) if f.name in _HOLDS_STEPS}
-                fresh = {name: new for name, value in held.items() if (new := rebuild(value)) is not value}
-                known[id(node)] = change(replace(node, **fresh) if fresh else node)
+                children = {f.name: getattr(node, f.name) for f in fields(node) if f.name in _HOLDS_STEPS}
+                changed = {name: new for name, value in children.items() if (new := rebuild(value)) is not value}
+                known[id(node)] = change(replace(node, **changed) if changed else node)
         return known[id(node)]
 
     return cast("_Programs", rebuild(programs))
@@ -298,7 +298,7 @@ _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms")
 
 
 def numbered(programs: _Programs) -> _Programs:
-    """The programs with a number for each step; a step that stands in several places has one."""
+    """The programs with a number for each step; a step that is shared by several places has one."""
     count = itertools.count(1)
     return rebuilt(programs, lambda node: replace(node, id=next(count)) if isinstance(node, Step) else node)
 

@@ -1,4 +1,4 @@
-"""From a logical plan back to syntax, so that it can be shown as a query."""
+"""From a logical plan back to syntax, so that it can be printed as a query."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Unbinder:
         return self._node(self.query.region.node, self.query.region)
 
     def where(self) -> tuple[syntax.Qual, ...]:
-        """The conditions of the query that no alternative keeps to itself."""
+        """The conditions of the query outside of OR alternatives."""
         region = self.query.region
-        return (*self._keys(sorted(slots_of(region.node))), *self._quals(_free(region.predicates)))
+        return (*self._keys(sorted(slots_of(region.node))), *self._quals(_unguarded(region.predicates)))
 
     def part(self, part: Node | Negation, region: Region) -> syntax.Part:
         """A part of a region."""
@@ -47,7 +47,7 @@ class Unbinder:
         """A negated part, with its conditions."""
         region = negation.region
         keys = self._keys(sorted(slots_of(region.node)))
-        quals = (*keys, *self._quals(_free(region.predicates)))
+        quals = (*keys, *self._quals(_unguarded(region.predicates)))
         pattern = self._node(region.node, region)
         if isinstance(pattern, syntax.Component):
             return syntax.Not(pattern, quals)
@@ -92,5 +92,5 @@ class Unbinder:
         return (p.qual for p in predicates if p.kind is not PredicateClass.KEY)
 
 
-def _free(predicates: Iterable[Predicate]) -> Iterator[Predicate]:
+def _unguarded(predicates: Iterable[Predicate]) -> Iterator[Predicate]:
     return (p for p in predicates if p.guard is None)

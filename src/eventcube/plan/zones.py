@@ -1,4 +1,4 @@
-"""Zones of times: which one a column or a value has, and what clocks show there."""
+"""Time zones: of columns, by name or offset, and the instants of local times."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?)(?::?(\d\d)(?::?(\d\d))?)?")
 
 
 def is_counted(name: str, schema: TypedColumns) -> bool:
-    """Whether a column is the time, held as whole numbers, which count in UTC."""
+    """Whether a column is the time column as whole numbers, which count from 1970 in UTC."""
     return name == schema.time and schema.kind(name) is Kind.INTEGER
 
 
 def column_zone(name: str, schema: TypedColumns) -> str | None:
-    """The zone of a column of times; None if it has none."""
+    """The zone of a time column; None if it has none."""
     if is_counted(name, schema):
         return "UTC"
     type_ = plain_type(schema.columns.field(name).type)
@@ -34,7 +34,7 @@ def column_zone(name: str, schema: TypedColumns) -> str | None:
 
 
 def time_column(value: Value, schema: TypedColumns) -> Attribute | None:
-    """The first column of times in a value."""
+    """The first time column in a value."""
     return next((a for a in attributes(value) if _is_time(a.name, schema)), None)
 
 
@@ -58,9 +58,9 @@ def read_zone(name: str) -> tzinfo | None:
 
 
 def instant(microseconds: int, zone: tzinfo) -> int:
-    """The moment at which clocks of the zone show a time; both in microseconds since 1970.
+    """The instant of a local time in the zone, both in microseconds since 1970.
 
-    A time that clocks skip lies as much later as they skip; of one that they show twice it is the first.
+    A local time that is skipped is moved on by the gap; one that comes twice is the first of the two.
 
     >>> berlin = ZoneInfo("Europe/Berlin")
     >>> skipped = datetime(2024, 3, 31, 2, 30)
@@ -72,13 +72,13 @@ def instant(microseconds: int, zone: tzinfo) -> int:
 
 
 def known_zone(zone: str) -> str | None:
-    """The zone as Arrow names it, None if it knows no such zone.
+    """The zone as Arrow names it, None for an unknown one.
 
     >>> known_zone("Europe/Oslo"), known_zone("GMT+3"), known_zone("Z"), known_zone("Mars")
     ('Europe/Oslo', '+03:00', 'UTC', None)
     """
-    if found := _OFFSET.fullmatch(zone):
-        zone = f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
+    if offset := _OFFSET.fullmatch(zone):
+        zone = f"{offset[1]}{int(offset[2]):02}:{offset[3] or '00'}"
     elif zone == "Z":
         zone = "UTC"
     try:

@@ -15,7 +15,7 @@ from eventcube.engine.expressions import valid_mask
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.ranks import Ranks
 from eventcube.engine.time_text import parse_times
-from eventcube.engine.types import TypeNames
+from eventcube.engine.type_codes import TypeCodes
 from eventcube.errors import InputError
 from eventcube.options import NANOSECONDS, UNITS_IN_MICROSECONDS
 from eventcube.runtime.seen import Seen
@@ -33,7 +33,7 @@ class Ingest:
     """
 
     def __init__(self, schema: EventSchema, names: Iterable[str], lateness: int, counters: Counters) -> None:
-        self.names = TypeNames(names)
+        self.names = TypeCodes(names)
         self.schema, self.lateness, self.counters = schema, lateness, counters
         self.watermark = _BEGINNING
         self.latest = _BEGINNING

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eventcube.cli import main
-from eventcube.engine.warm import unkept, warm
+from eventcube.engine.warm import uncompiled, warm
 
 EVENTS = """\
 ts,kind,user,amount
@@ -26,7 +26,7 @@ Call = Callable[..., Result]
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
     """A command says that it compiles, if it is the first."""
-    if unkept():
+    if uncompiled():
         warm()
 
 

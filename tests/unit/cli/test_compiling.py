@@ -24,7 +24,7 @@ class Machine:
     def monotonic(self) -> float:
         return self.seconds
 
-    def unkept(self) -> list[str]:
+    def uncompiled(self) -> list[str]:
         return [] if self.compiled else ["seek"]
 
     def warm(self) -> None:
@@ -36,7 +36,7 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(compiling, "clock", made)
-    monkeypatch.setattr(warm, "unkept", made.unkept)
+    monkeypatch.setattr(warm, "uncompiled", made.uncompiled)
     monkeypatch.setattr(warm, "warm", made.warm)
     return made
 

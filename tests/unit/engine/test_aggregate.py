@@ -136,7 +136,7 @@ def test_columns_are_named_as_they_are_written() -> None:
 
 
 def test_groups_are_folded_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregate, "_MOST_ROWS", 8)
+    monkeypatch.setattr(aggregate, "_FOLD_ROWS", 8)
     events = pa.table({"ts": range(1000), "x": [i % 7 for i in range(1000)]})
     runtime = ec.Runtime("PATTERN SEQ(a, b) WITHIN 2 us GROUPBY a.x AGG COUNT(*) AS n, AVG(b.x) AS m, MAX(b.ts) AS t")
     for start in range(0, 1000, 10):

@@ -21,8 +21,8 @@ import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from eventcube.engine import kernels
-    from eventcube.engine.compiled import kept_in
-print(kept_in())
+    from eventcube.engine.compiled import cache_folder
+print(cache_folder())
 print(*(str(w.message).splitlines()[0] for w in caught), sep="\\n")
 """
 
@@ -90,15 +90,15 @@ def test_loops_compiled_by_whoever_installed_the_package_are_taken_over(
     folder.mkdir()
     (beside / "kernels.seek.nbi").write_bytes(b"index")
     (beside / "kernels.pyc").write_bytes(b"other")
-    monkeypatch.setattr(compiled, "_BESIDE", beside)
+    monkeypatch.setattr(compiled, "_SOURCE_CACHE", beside)
     monkeypatch.setattr(compiled, "_FALLBACK", str(tmp_path))
-    monkeypatch.setattr(compiled, "kept_in", lambda: folder)
+    monkeypatch.setattr(compiled, "cache_folder", lambda: folder)
     with pytest.warns(EventCubeWarning, match=f"are kept in {folder}"):
-        compiled.take_over()
+        compiled.copy_compiled_loops()
     assert {f.name: f.read_bytes() for f in folder.iterdir()} == {"kernels.seek.nbi": b"index"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compiled.take_over()
+        compiled.copy_compiled_loops()
 
 
 def test_where_nothing_can_be_kept_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

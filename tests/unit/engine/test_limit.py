@@ -93,7 +93,7 @@ def test_all_that_begins_before_anything_ends_does_not_make_every_match(query: s
 
 
 def test_a_crowd_after_a_long_silence_is_taken_in_smaller_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limit, "_CROWD", 10)
+    monkeypatch.setattr(limit, "_MAX_FOUND", 10)
     events = stream(" ".join([*(f"A{i}" for i in range(40)), *(f"B{i}" for i in range(40, 80)), "C80 B81 B81"]))
     for query in ("SEQ(A a, B b) WITHIN 99 ms", "SEQ(A a, B b, !C c) WITHIN 60 ms", "AND(A a, B b)"):
         for most in (1, 50, 100):

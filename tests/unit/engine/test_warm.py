@@ -56,9 +56,9 @@ def test_nothing_is_left_to_compile() -> None:
 def test_what_is_not_kept_yet_is_known_without_compiling(tmp_path: Path) -> None:
     code = """
 from eventcube.engine import kernels, warm
-print(sorted(warm.unkept()) == sorted(loop.py_func.__name__ for loop in warm.SIGNATURES), warm.misses())
+print(sorted(warm.uncompiled()) == sorted(loop.py_func.__name__ for loop in warm.SIGNATURES), warm.misses())
 kernels.seek.compile(warm.SIGNATURES[kernels.seek][0])
-print("seek" in warm.unkept(), "expand" in warm.unkept())
+print("seek" in warm.uncompiled(), "expand" in warm.uncompiled())
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
@@ -66,11 +66,11 @@ print("seek" in warm.unkept(), "expand" in warm.unkept())
 
 
 def test_without_a_folder_there_is_nothing_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "kept_in", lambda: None)
-    assert warm.unkept() == []
+    monkeypatch.setattr(warm, "cache_folder", lambda: None)
+    assert warm.uncompiled() == []
 
 
 def test_without_a_folder_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "kept_in", lambda: None)
+    monkeypatch.setattr(warm, "cache_folder", lambda: None)
     with pytest.raises(OptionError, match="EC445"):
         warm.warm()

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from eventcube.explain import explain
-from eventcube.plan.flat_queries import MOST
+from eventcube.plan.flat_queries import MAX_QUERIES
 
 COLUMNS = pa.schema({"ts": pa.int64(), "kind": pa.string(), "dock": pa.int64(), "kg": pa.float64()})
 
@@ -108,7 +108,7 @@ def test_what_is_of_all_queries_together_is_in_none() -> None:
 def test_not_all_of_many_queries_are_shown() -> None:
     ors = ", ".join(f"OR({', '.join(f'A a{i}_{j}' for j in range(9))})" for i in range(9))
     said = _said(f"SEQ({ors})")
-    assert len(said) == 1 + MOST + 1
+    assert len(said) == 1 + MAX_QUERIES + 1
     assert said[-1] == "… and more of them"
 
 

@@ -10,7 +10,7 @@ from eventcube.plan.logical import Leaf, LogicalQuery, Node, map_query
 
 
 def bind_in_place(query: LogicalQuery) -> LogicalQuery:
-    """Take the strategy from positive parts that are to be rewritten, so that they are bound like the rest.
+    """Bind the events of rewritten positive parts like the rest: such a part has no strategy.
 
     >>> from eventcube.plan.rules.example import show
     >>> show(bind_in_place, "SEQ(A a, AND(B b, C c), D d)", strategy="rewrite")
@@ -23,7 +23,7 @@ def bind_in_place(query: LogicalQuery) -> LogicalQuery:
 
 
 def bind_all_in_place(query: LogicalQuery) -> LogicalQuery:
-    """Do the same for the parts whose strategy is left to the optimizer: an alternative that it can choose."""
+    """Do the same for parts whose strategy the cost model chooses, as an alternative plan for it."""
     return _without_strategy(query, (REWRITE, AUTO))
 
 

@@ -72,7 +72,7 @@ def _exactly(condition: Condition, columns: TypedColumns) -> Condition:
 
 
 def _comparison(op: str, left: Expression, right: Expression, columns: TypedColumns) -> Comparison:
-    """The comparison: by rank between columns of long numbers, whole numbers and constants, else of floats."""
+    """The comparison: by rank if a long number is compared with an exact one, else of floats."""
     both = (left, right)
     if any(_is_long(v, columns) for v in both) and all(_is_exact(v, columns) for v in both):
         left, right = _ranked(left), _ranked(right)
@@ -98,7 +98,7 @@ def _ranked(value: Expression) -> Expression:
         case ColumnRef():
             return replace(value, encoding=Encoding.RANK)
         case Constant(int() | float() as number):
-            # The number as it is written, so that 0.1 is a tenth.
+            # The digits as they are written, so that 0.1 is a tenth.
             exact = Decimal(int(number)) if number == int(number) else Decimal(repr(number))
             return replace(value, value=exact, encoding=Encoding.RANK)
     return value

@@ -1,4 +1,4 @@
-"""Rules shown at work on a query, for their documentation and their tests."""
+"""Examples of rules at work on a query, for documentation and tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _bound(pattern: str, strategy: str | None) -> LogicalQuery:
 
 
 def outline(query: LogicalQuery) -> str:
-    """A bound query on one line, and below it what syntax does not say: key, ranks, strategies, flat forms."""
+    """A bound query on one line, and below it what its text does not show: key, ranks, strategies, flat forms."""
     unbinder = Unbinder(query, keyed=False)
     where = " AND ".join(print_qual(qual) for qual in unbinder.where())
     first = print_pattern(unbinder.pattern()) + (f" WHERE {where}" if where else "")

@@ -8,7 +8,7 @@ from eventcube.plan.steps import Bind, Bound, Fence, Filter, Program, Reject, St
 
 
 def fence_negated_events(program: Program) -> Program:
-    """Bind only events with no negated event between them and what is bound, instead of rejecting others afterwards.
+    """Bind only events with no negated event between them and the bound ones, instead of rejecting matches afterwards.
 
     >>> from eventcube.plan.rules.example import show_steps
     >>> show_steps(fence_negated_events, "SEQ(A a, !B b, C c) WITHIN 5 s")
@@ -35,7 +35,7 @@ def fence_negated_events(program: Program) -> Program:
 
 
 def _fence(bind: Bind, reject: Reject) -> Fence | None:
-    """The negation as a fence, if it only asks for any event between the one just bound and what was bound before."""
+    """The negation as a fence, if any event between the new one and one bound before violates it."""
     if reject.guard or bind.latest:
         return None
     match recomputed(reject):

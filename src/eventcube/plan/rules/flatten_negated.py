@@ -26,7 +26,7 @@ from eventcube.plan.predicates import comparison_for
 
 
 def flatten_negated(query: LogicalQuery) -> LogicalQuery:
-    """Note of each negated SEQ and AND what its flat form is, or why there is none.
+    """Attach to each negated SEQ and AND its flat form, or the reason why it has none.
 
     >>> from eventcube.plan.rules.example import show
     >>> show(flatten_negated, "SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)")
@@ -45,13 +45,15 @@ def flatten_negated(query: LogicalQuery) -> LogicalQuery:
         if not isinstance(node, Seq | And):
             return node
         around = slots_of(node) if isinstance(node, And) else frozenset[int]()
-        parts = tuple(_noted(part, around, query) if isinstance(part, Negation) else part for part in node.parts)
+        parts = tuple(
+            _with_flat_form(part, around, query) if isinstance(part, Negation) else part for part in node.parts
+        )
         return node if parts == node.parts else replace(node, parts=parts)
 
     return map_query(query, change)
 
 
-def _noted(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> Negation:
+def _with_flat_form(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> Negation:
     if negation.strategy not in (AUTO, REWRITE) or isinstance(negation.region.node, Leaf) or negation.flat is not None:
         return negation
     try:
@@ -67,23 +69,23 @@ class _NoFlatFormError(Exception):
 def _flat_form(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> FlatForm:
     """The flat form, if the part may not use the events of `distinct`."""
     node = negation.region.node
-    own = slots_of(node)
+    part_slots = slots_of(node)
     if negation.guard is not None:
         raise _NoFlatFormError("it stands in an alternative of an OR")
     if any(True for _ in negations(node)):
         raise _NoFlatFormError("it has a negation inside")
     predicates = [p for p in negation.region.predicates if p.kind is not PredicateClass.KEY]
     for predicate in predicates:
-        if len(predicate.slots & own) != 1:
-            tied = "ties its events to each other" if predicate.slots & own else "speaks of none of its events"
-            raise _NoFlatFormError(f"{print_qual(predicate.qual)} {tied}")
-    slots, ordered = _leaves(node, type(node)), isinstance(node, Seq)
-    shared = [(a, b) for a in slots for b in (*distinct, *(() if ordered else slots)) if a != b]
-    if any(may_share(query.slots[a], query.slots[b]) for a, b in shared):
+        if len(predicate.slots & part_slots) != 1:
+            reason = "ties its events to each other" if predicate.slots & part_slots else "speaks of none of its events"
+            raise _NoFlatFormError(f"{print_qual(predicate.qual)} {reason}")
+    slots, ordered = _single_events(node, type(node)), isinstance(node, Seq)
+    pairs = [(a, b) for a in slots for b in (*distinct, *(() if ordered else slots)) if a != b]
+    if any(may_share(query.slots[a], query.slots[b]) for a, b in pairs):
         raise _NoFlatFormError("one event could serve two of its components")
-    # All but one of the events are there in some case, and then it is the last one that is asked.
+    # If an event is present, only the latest is tested; the first of a SEQ and the last of an AND never are present.
     for predicate in predicates:
-        (slot,) = predicate.slots & own
+        (slot,) = predicate.slots & part_slots
         optional = any(query.slots[s].alternatives for s in predicate.slots)
         if (
             predicate.is_tested
@@ -94,13 +96,13 @@ def _flat_form(negation: Negation, distinct: frozenset[int], query: LogicalQuery
     return FlatForm(ordered, slots, tuple(tuple(p for p in predicates if slot in p.slots) for slot in slots))
 
 
-def _leaves(node: Node, kind: type) -> tuple[int, ...]:
-    """The slots of a part without nesting, or nested in its own kind only."""
+def _single_events(node: Node, kind: type) -> tuple[int, ...]:
+    """The slots of a part that nests only operators of its own kind."""
     if isinstance(node, Leaf):
         return (node.slot,)
     if not isinstance(node, kind):
         raise _NoFlatFormError(f"it has {_NAMES[type(node)]} inside {_NAMES[kind]}")
-    return tuple(s for p in node.parts if not isinstance(p, Negation) for s in _leaves(p, kind))
+    return tuple(s for p in node.parts if not isinstance(p, Negation) for s in _single_events(p, kind))
 
 
 _NAMES: dict[type, str] = {Seq: "SEQ", And: "AND", Or: "OR"}

@@ -19,10 +19,10 @@ from eventcube.plan.logical import (
 
 
 def infer_key(query: LogicalQuery) -> LogicalQuery:
-    """Make a column the key if equalities tie it in all components, negated ones included; they need no test then.
+    """Make a column the key if equalities connect it in all components, negated ones too; those need no test then.
 
-    A column counts if every slot is tied to one anchor by equalities `x.c = y.c` that apply whenever the slot is bound:
-    over slots of its own or an enclosing region that are not in an OR alternative it is not in itself.
+    Every slot must be connected to one anchor by equalities `x.c = y.c` that apply whenever the slot is bound: over
+    slots of its own or an enclosing region that are in no OR alternative but those around it.
 
     >>> from eventcube.plan.rules.example import show
     >>> show(infer_key, "SEQ(A a, !(B b, b.k = a.k), C c) WHERE a.k = c.k, a.x = c.x, b.x > 0")
@@ -44,7 +44,7 @@ def infer_key(query: LogicalQuery) -> LogicalQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """Two slots that agree on a column wherever the region holds in which that is written."""
+    """An equality of one column in two slots, written in a region."""
 
     first: int
     second: int
@@ -53,11 +53,11 @@ class _Edge:
 
 
 def _key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozenset[Condition]]:
-    """The columns of the key, and the conditions that follow from it."""
+    """The columns of the key, and the conditions that it implies."""
     predicates = [(r.index, p) for r in regions(region) for p in r.predicates if p.kind is PredicateClass.EQUALITY]
     enclosing = _enclosing(region)
-    anchors = [s.index for s in slots if s.region == region.index and not s.alternatives]
-    start = anchors[0] if anchors else min(s.index for s in slots if s.region == region.index)
+    unconditional = [s.index for s in slots if s.region == region.index and not s.alternatives]
+    anchor = unconditional[0] if unconditional else min(s.index for s in slots if s.region == region.index)
     # The same equalities apply to all slots of one region and alternative.
     groups: dict[tuple[int, tuple[int, ...]], list[Slot]] = {}
     for slot in slots:
@@ -71,7 +71,7 @@ def _key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozen
             edge = _Edge(min(predicate.slots), max(predicate.slots), index, predicate.condition)
             by_column.setdefault(column, []).append(edge)
     for column, edges in by_column.items():
-        if all(_reached(start, goals, edges, slots, enclosing) for goals in groups.values()):
+        if all(_all_connected(anchor, goals, edges, slots, enclosing) for goals in groups.values()):
             key.append(column)
             implied |= {edge.condition for edge in edges}
     return tuple(key), frozenset(implied)
@@ -86,25 +86,25 @@ def _column(predicate: Predicate) -> str | None:
 
 def _enclosing(region: Region) -> dict[int, frozenset[int]]:
     """For each region, itself and the regions around it."""
-    found: dict[int, frozenset[int]] = {}
+    enclosing: dict[int, frozenset[int]] = {}
 
     def visit(inner: Region, around: frozenset[int]) -> None:
-        found[inner.index] = around | {inner.index}
+        enclosing[inner.index] = around | {inner.index}
         for negation in negations(inner.node):
-            visit(negation.region, found[inner.index])
+            visit(negation.region, enclosing[inner.index])
 
     visit(region, frozenset())
-    return found
+    return enclosing
 
 
-def _reached(
-    start: int,
+def _all_connected(
+    anchor: int,
     goals: Sequence[Slot],
     edges: Sequence[_Edge],
     slots: Sequence[Slot],
     enclosing: dict[int, frozenset[int]],
 ) -> bool:
-    """Whether the edges that apply to the goals, of one region and alternative, tie them all to the start."""
+    """Whether the edges that apply to the goals, all of one region and alternative, connect them to the anchor."""
     goal = goals[0]
 
     def applies(slot: Slot) -> bool:
@@ -112,18 +112,18 @@ def _reached(
             return False
         if slot.region == goal.region:
             return set(slot.alternatives) <= set(goal.alternatives)
-        # Seen from an inner region, an alternative outside of it may or may not be taken.
+        # For an inner region, an alternative outside of it may or may not be taken.
         return not slot.alternatives
 
     allowed = {slot.index for slot in slots if applies(slot)}
-    tied: dict[int, list[int]] = {}
+    neighbours: dict[int, list[int]] = {}
     for edge in edges:
         if edge.region in enclosing[goal.region] and edge.first in allowed and edge.second in allowed:
-            tied.setdefault(edge.first, []).append(edge.second)
-            tied.setdefault(edge.second, []).append(edge.first)
-    reached, todo = {start} & allowed, [start] if start in allowed else []
+            neighbours.setdefault(edge.first, []).append(edge.second)
+            neighbours.setdefault(edge.second, []).append(edge.first)
+    reached, todo = {anchor} & allowed, [anchor] if anchor in allowed else []
     while todo:
-        fresh = [slot for slot in tied.get(todo.pop(), ()) if slot not in reached]
-        reached.update(fresh)
-        todo += fresh
+        unseen = [slot for slot in neighbours.get(todo.pop(), ()) if slot not in reached]
+        reached.update(unseen)
+        todo += unseen
     return reached.issuperset(slot.index for slot in goals)

@@ -11,7 +11,7 @@ from eventcube.plan.logical import And, Leaf, LogicalQuery, Negation, Node, Oper
 def merge_nested(query: LogicalQuery) -> LogicalQuery:
     """Put the parts of a SEQ in a SEQ, or of an AND in an AND, in its place, if they are bound with the rest.
 
-    An operator with one part is that part. An AND with a negation stays: the negation is about its own events only.
+    An operator with one part is that part. An AND with a negation stays: that is about its own events only.
 
     >>> from eventcube.plan.rules.example import show
     >>> show(merge_nested, "SEQ(A a, SEQ(B b, !X x, AND(C c, D d)), SEQ(E e))", strategy=None)
@@ -36,7 +36,7 @@ def _merged(node: Node) -> Node:
 
 
 def _merges(inner: Operator, around: Seq | And) -> bool:
-    """Whether the parts of an operator can stand right in the one around it."""
+    """Whether the parts of an operator can be moved into the one around it."""
     if inner.strategy is not None:
         return False
     match inner, around:

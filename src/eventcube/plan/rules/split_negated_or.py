@@ -32,28 +32,28 @@ def split_negated_or(query: LogicalQuery) -> LogicalQuery:
     →
     SEQ(A a, !(B b, b.x = a.x, a.x > 0), !SEQ(C c, D d, a.x > 0), E e)
     """
-    fresh = count(1 + max(region.index for region in regions(query.region)))
+    new_regions = count(1 + max(region.index for region in regions(query.region)))
     slots = list(query.slots)
 
     def split(negation: Negation) -> tuple[Negation, ...]:
         region = negation.region
         if not isinstance(region.node, Or) or negation.strategy not in (AUTO, REWRITE):
             return (negation,)
-        every = slots_of(region.node)
-        found = []
+        or_slots = slots_of(region.node)
+        split_parts = []
         for part, number in zip(region.node.parts, region.node.alternatives, strict=True):
-            taken, index = slots_of(part), next(fresh)
+            part_slots, index = slots_of(part), next(new_regions)
             predicates = tuple(
                 replace(p, guard=None if p.guard == number else p.guard)
                 for p in region.predicates
-                if p.slots & every <= taken and (p.guard is None or query.alternatives[p.guard] <= taken)
+                if p.slots & or_slots <= part_slots and (p.guard is None or query.alternatives[p.guard] <= part_slots)
             )
-            for slot in taken:
+            for slot in part_slots:
                 around = tuple(a for a in slots[slot].alternatives if a != number)
                 slots[slot] = replace(slots[slot], region=index, alternatives=around)
             split_off = replace(negation, region=Region(index, _unguarded(part, number), predicates))
-            found.append(with_part_strategy(split_off))
-        return tuple(found)
+            split_parts.append(with_part_strategy(split_off))
+        return tuple(split_parts)
 
     def change(node: Node) -> Node:
         if not isinstance(node, Seq | And):
@@ -66,7 +66,7 @@ def split_negated_or(query: LogicalQuery) -> LogicalQuery:
 
 
 def _unguarded(node: Node, number: int) -> Node:
-    """The node of an alternative, with negations that no longer depend on whether it is taken."""
+    """The node of an alternative, with negations that it no longer guards."""
 
     def change(node: Node) -> Node:
         if not isinstance(node, Seq | And):

@@ -27,27 +27,27 @@ def take_latest(program: Program) -> Program:
         match step:
             case Union(programs) if not rest:
                 steps.append(Union(tuple(take_latest(p) for p in programs)))
-            case Bind(filters=()) if all(_only_bounds(later, step.slot) for later in rest):
+            case Bind(filters=()) if all(_is_only_upper_bound(later, step.slot) for later in rest):
                 steps.append(replace(step, latest=True))
             case _:
                 steps.append(step)
     return tuple(steps)
 
 
-def _only_bounds(step: Step, slot: int) -> bool:
-    """Whether all that a later step asks of the slot's event is that its own comes before it: the later, the better."""
-    if not isinstance(step, Bind) or slot in step.distinct or any(_mentions(f.limit, slot) for f in step.fences):
+def _is_only_upper_bound(step: Step, slot: int) -> bool:
+    """Whether a later step uses the slot's event only as an upper bound, so that a later event is at least as good."""
+    if not isinstance(step, Bind) or slot in step.distinct or any(_uses(f.bound, slot) for f in step.fences):
         return False
-    if _mentions(step.lower, slot) or (_mentions(step.upper, slot) and not _before(step.upper)):
+    if _uses(step.lower, slot) or (_uses(step.upper, slot) and not _is_before(step.upper)):
         return False
-    compared = [c.bound for c in (*step.compare, *([step.key] if step.key else []))]
-    asked = frozenset().union(*(slots_in(v) for v in compared), *(p.slots for p in step.filters))
-    return slot not in asked
+    values = [c.bound for c in (*step.compare, *([step.key] if step.key else []))]
+    used_slots = frozenset().union(*(slots_in(v) for v in values), *(p.slots for p in step.filters))
+    return slot not in used_slots
 
 
-def _mentions(bound: Bound | None, slot: int) -> bool:
+def _uses(bound: Bound | None, slot: int) -> bool:
     return bound is not None and slot in bound.slots
 
 
-def _before(bound: Bound | None) -> bool:
+def _is_before(bound: Bound | None) -> bool:
     return bound is not None and bound.term is Term.BEFORE_FIRST

@@ -1,4 +1,4 @@
-"""Moments of a query in the zones of the columns they stand against, and what is warned of."""
+"""Timestamps in a query, read in the time zones of columns, and the warnings about them."""
 
 from __future__ import annotations
 

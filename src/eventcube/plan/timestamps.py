@@ -1,7 +1,7 @@
-"""Moments of a query, read in the zones of the columns that they stand against.
+"""Timestamps in a query, read in the time zones of the columns that they are compared with.
 
-A moment stands against what it is compared or computed with: the first column of times in the values directly beside
-it, or else beside the value it is part of.
+That is the first time column of the values that a timestamp is directly compared or computed with, or else of those
+that the value around it is.
 """
 
 from __future__ import annotations
@@ -41,60 +41,61 @@ _Node = TypeVar("_Node")
 _ADD_ZONE = "write the zone, as in '2024-01-31 12:00:00Z' or '2024-01-31 12:00:00+02:00'"
 
 
-def in_zones(query: Query, schema: EventSchema, report: Report, warn: Report, warn_if_zoned: Report) -> Query:
-    """The query with its moments in the zones of columns, and with text constants that are moments as such.
+def localize_timestamps(
+    query: Query, schema: EventSchema, report: Report, warn: Report, warn_if_zoned: Report
+) -> Query:
+    """The query with its timestamps in the zones of columns; text beside a time becomes a timestamp.
 
-    Against a column with a zone all moments have one afterwards, against one without a zone none has. So a query that
-    went through this goes through again unchanged. `warn_if_zoned` takes warnings that are due only if the time is text
-    that has zones in it.
+    Beside a column with a zone all timestamps have one afterwards, beside one without a zone none has; a second call
+    changes nothing. `warn_if_zoned` takes warnings that apply only if the time is text with zones in it.
     """
-    return _Reader(query, schema, report, warn, warn_if_zoned).read(query, None)
+    return _Localizer(query, schema, report, warn, warn_if_zoned).localize(query, None)
 
 
-class _Reader:
-    """Reads the moments of one query."""
+class _Localizer:
+    """Localizes the timestamps of one query."""
 
     def __init__(self, query: Query, schema: EventSchema, report: Report, warn: Report, warn_if_zoned: Report) -> None:
         self.schema, self.report, self.warn, self.warn_if_zoned = schema, report, warn, warn_if_zoned
-        # What HAVING calls by name: the groups' columns.
-        self._named = {column_name(i): i.value for i in query.group_by if isinstance(i.value, Value)}
-        self._named |= {column_name(a): a for a in query.agg}
-        # What is known of values, each with the value itself, so that none of its place comes while this is used.
-        self._plain: dict[int, tuple[Value, Value]] = {}
+        # The columns of the groups by name, for HAVING.
+        self._definitions = {column_name(i): i.value for i in query.group_by if isinstance(i.value, Value)}
+        self._definitions |= {column_name(a): a for a in query.agg}
+        # Caches by id; each entry holds its value, so that no other object gets the same id.
+        self._of_events_cache: dict[int, tuple[Value, Value]] = {}
         self._kinds: dict[int, tuple[Value, Kind]] = {}
 
-    def read(self, node: _Node, around: Attribute | None) -> _Node:
-        """The node with its moments read; one that stands against nothing inside of it stands against `around`."""
+    def localize(self, node: _Node, around: Attribute | None) -> _Node:
+        """The node with its timestamps localized; `around` is the column for those without one inside the node."""
         if isinstance(node, Attribute | Literal):
             return node
         if isinstance(node, Timestamp):
-            return cast("_Node", node if around is None else self._moment(node, around))
-        below = list(children(node))
+            return cast("_Node", node if around is None else self._localized(node, around))
+        parts = list(children(node))
         if isinstance(node, Comparison | In | Between):
-            first, *others = cast("list[Value]", below)
-            below = self._constants([first], others) + self._constants(others, [first])
+            first, *others = cast("list[Value]", parts)
+            parts = self._constants([first], others) + self._constants(others, [first])
         elif isinstance(node, Call) and node.function == "COALESCE":
-            below = self._alike(cast("list[Value]", below))
-        columns: list[Attribute | None] = [None] * len(below)
+            parts = self._coalesced(cast("list[Value]", parts))
+        columns: list[Attribute | None] = [None] * len(parts)
         if isinstance(node, Comparison | In | Between | Value):
-            columns = [time_column(self._of_events(cast("Value", child)), self.schema) for child in below]
+            columns = [time_column(self._of_events(cast("Value", child)), self.schema) for child in parts]
         if isinstance(node, Comparison | In | Between | Arithmetic):
-            self._warn_of_mixed(cast("list[Value]", below), columns)
+            self._warn_of_mixed(cast("list[Value]", parts), columns)
         if isinstance(node, Call) and node.function in (*TIME_PARTS, "DATE"):
             self._warn_of_clock(node, columns)
-        # For all but the first value that has a column of times that is the one; for this it is the next.
-        two = [i for i, column in enumerate(columns) if column is not None][:2]
-        for i, child in enumerate(below):
-            beside = next((columns[k] for k in two if k != i), None)
-            below[i] = self.read(child, (beside or around) if isinstance(child, Value) else None)
-        changed = with_children(node, below)
+        # Each value is read in the zone of the first time column among the others.
+        first_two = [i for i, column in enumerate(columns) if column is not None][:2]
+        for i, child in enumerate(parts):
+            opposite = next((columns[k] for k in first_two if k != i), None)
+            parts[i] = self.localize(child, (opposite or around) if isinstance(child, Value) else None)
+        changed = with_children(node, parts)
         if isinstance(node, Item | Aggregate) and changed != node:
-            # Columns are called as they were written.
+            # The column keeps the name that its text had.
             return cast("_Node", replace(cast("Item | Aggregate", changed), alias=column_name(node)))
         return changed
 
     def _warn_of_clock(self, call: Call, columns: Sequence[Attribute | None]) -> None:
-        """Warn of a function that reads a clock, where times are text: whatever zones it has, the clock is in UTC."""
+        """Warn of a function that reads a clock where times are text with zones: it reads them in UTC."""
         column = next((c for c in columns if c is not None and c.name == self.schema.time), None)
         if column is not None and self.schema.time_is_text:
             self.warn_if_zoned(
@@ -106,65 +107,67 @@ class _Reader:
                 )
             )
 
-    def _moment(self, moment: Timestamp, column: Attribute) -> Timestamp:
+    def _localized(self, timestamp: Timestamp, column: Attribute) -> Timestamp:
         if self.schema.time_is_text and column.name == self.schema.time:
-            if not moment.zoned:
+            if not timestamp.zoned:
                 self.warn_if_zoned(
                     Diagnostic(
                         "EC523",
                         f"this time has no zone, but some in {column.name!r} have: it is taken for UTC",
-                        moment.span,
+                        timestamp.span,
                         _ADD_ZONE,
                     )
                 )
-            return moment
+            return timestamp
         zone = column_zone(column.name, self.schema)
         if zone is None:
-            if moment.zoned:
+            if timestamp.zoned:
                 self.warn(
                     Diagnostic(
                         "EC521",
                         f"this time has a zone, but the times in {column.name!r} have none: they are taken for UTC",
-                        moment.span,
+                        timestamp.span,
                         "leave the zone out, or give the column one",
                     )
                 )
-            return replace(moment, zoned=False)
-        if moment.zoned:
-            return moment
-        known = read_zone(zone)
-        if known is None:
+            return replace(timestamp, zoned=False)
+        if timestamp.zoned:
+            return timestamp
+        tz = read_zone(zone)
+        if tz is None:
             self.report(
-                Diagnostic("EC230", f"the zone {zone!r} of {column.name!r} is not known here", moment.span, _ADD_ZONE)
+                Diagnostic(
+                    "EC230", f"the zone {zone!r} of {column.name!r} is not known here", timestamp.span, _ADD_ZONE
+                )
             )
-            return moment
-        return replace(moment, microseconds=instant(moment.microseconds, known), zoned=True)
+            return timestamp
+        return replace(timestamp, microseconds=instant(timestamp.microseconds, tz), zoned=True)
 
     def _constants(self, values: Sequence[Value], others: Sequence[Value]) -> list[object]:
-        """Constants as what they are beside others: text beside a time is a moment, one beside a number a number."""
+        """The values; text beside a time is a timestamp, and a timestamp beside counted time a number."""
         if not any(isinstance(value, Timestamp | Literal) for value in values):
             return list(values)
-        counted = next((o for o in others if isinstance(o, Attribute) and is_counted(o.name, self.schema)), None)
-        if counted is None and not any(self._kind(other) is Kind.TIME for other in others):
+        integer_column = next((o for o in others if isinstance(o, Attribute) and is_counted(o.name, self.schema)), None)
+        if integer_column is None and not any(self._kind(other) is Kind.TIME for other in others):
             return list(values)
-        moments = [_as_moment(value) for value in values]
-        if counted is None:
-            return list(moments)
-        return [self._number(m, counted) if isinstance(m, Timestamp) else m for m in moments]
+        timestamps = [_as_timestamp(value) for value in values]
+        if integer_column is None:
+            return list(timestamps)
+        return [self._count(t, integer_column) if isinstance(t, Timestamp) else t for t in timestamps]
 
-    def _number(self, moment: Timestamp, column: Attribute) -> Literal:
-        """The moment as a whole number of the column's; if it lies between two of them, as one between them."""
-        if not moment.zoned:
+    def _count(self, timestamp: Timestamp, column: Attribute) -> Literal:
+        """The timestamp in the units of the column; between two whole numbers it is a half."""
+        if not timestamp.zoned:
             self.warn(
                 Diagnostic(
                     "EC520",
                     f"this time has no zone; it is taken for UTC, as are the whole numbers in {column.name!r}",
-                    moment.span,
+                    timestamp.span,
                     _ADD_ZONE,
                 )
             )
-        whole, rest = divmod(moment.microseconds, UNITS_IN_MICROSECONDS[self.schema.time_unit])
-        return Literal(whole + 0.5 if rest else whole, moment.span)
+        whole, rest = divmod(timestamp.microseconds, UNITS_IN_MICROSECONDS[self.schema.time_unit])
+        return Literal(whole + 0.5 if rest else whole, timestamp.span)
 
     def _warn_of_mixed(self, values: Sequence[Value], columns: Sequence[Attribute | None]) -> None:
         """Warn of times with a zone beside times without one."""
@@ -184,8 +187,8 @@ class _Reader:
                 )
             )
 
-    def _alike(self, values: Sequence[Value]) -> list[object]:
-        """The values of COALESCE: text among times is a moment."""
+    def _coalesced(self, values: Sequence[Value]) -> list[object]:
+        """The values of COALESCE: text among times is a timestamp."""
         times = [value for value in values if self._kind(value) is Kind.TIME]
         read = cast("list[Value]", self._constants(values, times or values))
         if not times:
@@ -196,36 +199,36 @@ class _Reader:
         return self._plain_kind(self._of_events(value))
 
     def _plain_kind(self, value: Value) -> Kind:
-        """The kind of a value of events; an attribute that they lack, which is told elsewhere, is null."""
+        """The kind of a value of events; an unknown attribute, which is reported elsewhere, is null."""
         if id(value) not in self._kinds:
             kind = value_kind(value, self.schema, self.schema.visible.names.__contains__)
             self._kinds[id(value)] = value, kind
         return self._kinds[id(value)][1]
 
     def _of_events(self, value: Value) -> Value:
-        """The value with values of events, of the same kind, in the place of what HAVING says of groups."""
-        # A value is asked for again at every level around it.
-        if id(value) not in self._plain:
-            self._plain[id(value)] = value, self._made_plain(value)
-        return self._plain[id(value)][1]
+        """The value with columns of groups, in HAVING, replaced by values of events of the same kind."""
+        # Cached, as every level around a value asks for it again.
+        if id(value) not in self._of_events_cache:
+            self._of_events_cache[id(value)] = value, self._without_groups(value)
+        return self._of_events_cache[id(value)][1]
 
-    def _made_plain(self, value: Value) -> Value:
+    def _without_groups(self, value: Value) -> Value:
         match value:
             case Column(name):
-                named = self._named.get(name)
-                return Literal(None) if named is None else self._of_events(named)
+                definition = self._definitions.get(name)
+                return Literal(None) if definition is None else self._of_events(definition)
             case Aggregate(function, argument):
                 return Literal(0) if function == "COUNT" or argument is None else argument
             case Call("COALESCE", arguments):
-                # Text among times is not yet read, and a time all the same.
+                # Text among times is a time, too, but is not read yet.
                 plain = tuple(map(self._of_events, arguments))
                 times = (argument for argument in plain if self._plain_kind(argument) is Kind.TIME)
                 return next(times, replace(value, arguments=plain))
         return with_children(value, [self._of_events(cast("Value", child)) for child in children(value)])
 
 
-def _as_moment(value: Value) -> Value:
-    """Text that can be read as a moment as such; everything else as it is."""
+def _as_timestamp(value: Value) -> Value:
+    """Text that can be read as a timestamp becomes one; other values stay."""
     if not isinstance(value, Literal) or not isinstance(value.value, str):
         return value
     try:

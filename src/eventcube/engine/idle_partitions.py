@@ -1,8 +1,8 @@
-"""Kept events of partitions that get none at the moment, laid away so that a batch costs what it touches.
+"""Retained events of idle partitions, stored apart so that a batch costs only the partitions it touches.
 
-A window of events never closes for a partition in which nothing more comes, so such events stay. They are sorted by a
-hash of their key, in tiers each much larger than the next: finding those of some keys goes over none of the others,
-and laying away a few moves a few. Two keys of one hash come back together, which does no harm.
+A window of events never closes in a partition without new events, so its events stay. They are sorted by a hash of
+their key, in tiers each much larger than the next, as in a log-structured merge tree: a look-up reads no other keys,
+and adding a few events moves few. Two keys with the same hash come back together, which does no harm.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from eventcube.schema import Kind, kind_of
 
 Hashes = npt.NDArray[np.uint64]
 
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_NULL = np.uint64(0x2545F4914F6CDD1D)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_NULL_HASH = np.uint64(0x2545F4914F6CDD1D)
 
 
 def hashes_of(columns: Sequence[pa.ChunkedArray]) -> Hashes:
-    """A number for each row, the same for equal values of all columns, in whatever batch they come."""
-    found = np.zeros(len(columns[0]), np.uint64)
+    """A hash for each row, the same for equal values in all batches."""
+    hashes = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        found = (found ^ _hashed(comparable(column))) * _FACTOR
-        found ^= found >> np.uint64(29)
-    return found
+        hashes = (hashes ^ _hashed(comparable(column))) * _MULTIPLIER
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def _hashed(column: pa.ChunkedArray) -> Hashes:
     if kind_of(column.type) in (Kind.INTEGER, Kind.BOOLEAN) or pa.types.is_floating(column.type):
         numbers = to_column(column)
-        missing = np.isnan(numbers.values) if numbers.valid is None else ~numbers.valid
-        return np.where(missing, _NULL, numbers.values.view(np.uint64))
+        null = np.isnan(numbers.values) if numbers.valid is None else ~numbers.valid
+        return np.where(null, _NULL_HASH, numbers.values.view(np.uint64))
     encoded = encoded_of(column)
     values = np.array([hash(v) for v in encoded.dictionary.to_pylist()], np.int64).view(np.uint64)
     codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    found: Hashes = np.append(values, _NULL)[codes]
-    return found
+    hashes: Hashes = np.append(values, _NULL_HASH)[codes]
+    return hashes
 
 
 @dataclass(slots=True)
 class _Tier:
-    """Events and the number of events of each partition, both sorted by hash, and which of them are still there."""
+    """Events, and the totals of each partition, both sorted by hash; the masks tell which are still present."""
 
     row_hashes: Hashes
     rows: Rows
-    rows_left: Bools
+    rows_present: Bools
     key_hashes: Hashes
     totals: pa.Table
-    totals_left: Bools
+    totals_present: Bools
     events: int
     partitions: int
 
@@ -63,13 +63,13 @@ class _Tier:
         return self.events + self.partitions
 
     @property
-    def left(self) -> tuple[Rows, pa.Table]:
-        """All that is still there."""
-        return self.rows.where(self.rows_left), self.totals.filter(pa.array(self.totals_left))
+    def remaining(self) -> tuple[Rows, pa.Table]:
+        """The events and totals that are still present."""
+        return self.rows.where(self.rows_present), self.totals.filter(pa.array(self.totals_present))
 
 
-class Shelf:
-    """Takes events with the totals of their partitions, and gives back those of some keys."""
+class IdlePartitions:
+    """Events of idle partitions, with the totals of the partitions, by hash of the key."""
 
     def __init__(self, key: tuple[str, ...]) -> None:
         self._key = key
@@ -77,20 +77,20 @@ class Shelf:
 
     @property
     def events(self) -> int:
-        """How many events are here."""
+        """The number of events."""
         return sum(t.events for t in self._tiers)
 
     @property
     def partitions(self) -> int:
-        """How many partitions they are of."""
+        """The number of partitions."""
         return sum(t.partitions for t in self._tiers)
 
     def put(self, rows: Rows, totals: pa.Table) -> None:
-        """Lay events away, with the totals of their partitions."""
+        """Add events, with the totals of their partitions."""
         self._tiers.append(self._tier(rows, totals))
         while len(self._tiers) > 1 and len(self._tiers[-2]) < 4 * len(self._tiers[-1]):
             small, large = self._tiers.pop(), self._tiers.pop()
-            self._tiers.append(self._tier(*_joined([large.left, small.left])))
+            self._tiers.append(self._tier(*_joined([large.remaining, small.remaining])))
 
     def _tier(self, rows: Rows, totals: pa.Table) -> _Tier:
         row_hashes = hashes_of([rows.payload.column(k) for k in self._key])
@@ -108,31 +108,34 @@ class Shelf:
         )
 
     def take(self, hashes: Hashes) -> tuple[Rows, pa.Table] | None:
-        """The events of partitions with one of these hashes, in no order, and the totals; None if there are none."""
-        found = []
+        """Remove and return the events of partitions with these hashes, unordered, and the totals; None if none."""
+        taken = []
         for tier in self._tiers:
-            rows, totals = _of(tier.row_hashes, tier.rows_left, hashes), _of(tier.key_hashes, tier.totals_left, hashes)
+            rows, totals = (
+                _positions(tier.row_hashes, tier.rows_present, hashes),
+                _positions(tier.key_hashes, tier.totals_present, hashes),
+            )
             if len(totals):
-                found.append((tier.rows.take(rows), tier.totals.take(pa.array(totals))))
-                tier.rows_left[rows], tier.totals_left[totals] = False, False
+                taken.append((tier.rows.take(rows), tier.totals.take(pa.array(totals))))
+                tier.rows_present[rows], tier.totals_present[totals] = False, False
                 tier.events, tier.partitions = tier.events - len(rows), tier.partitions - len(totals)
         self._tiers = [t for t in self._tiers if len(t)]
-        return _joined(found) if found else None
+        return _joined(taken) if taken else None
 
     def take_all(self) -> tuple[Rows, pa.Table] | None:
-        """Everything."""
-        pairs = [tier.left for tier in self._tiers]
+        """Remove and return everything; None if there is nothing."""
+        pairs = [tier.remaining for tier in self._tiers]
         self._tiers = []
         return _joined(pairs) if pairs else None
 
 
-def _of(sorted_hashes: Hashes, left: Bools, wanted: Hashes) -> Ints:
-    """The places of the wanted hashes, each of which is there once, that are left."""
+def _positions(sorted_hashes: Hashes, present: Bools, wanted: Hashes) -> Ints:
+    """The positions of the wanted hashes, which are distinct, that are still present."""
     lo = np.searchsorted(sorted_hashes, wanted)
     width = np.searchsorted(sorted_hashes, wanted, side="right") - lo
-    places = np.arange(int(width.sum())) + np.repeat(lo - np.cumsum(width) + width, width)
-    found: Ints = places[left[places]]
-    return found
+    positions = np.arange(int(width.sum())) + np.repeat(lo - np.cumsum(width) + width, width)
+    remaining: Ints = positions[present[positions]]
+    return remaining
 
 
 def _joined(pairs: Sequence[tuple[Rows, pa.Table]]) -> tuple[Rows, pa.Table]:

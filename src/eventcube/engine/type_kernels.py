@@ -1,4 +1,4 @@
-"""Compiled loops that find the number of a text among a few names."""
+"""Compiled loops that look up type names in a perfect hash table."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ def _word(data: Array, start: Any, end: Any) -> Any:
 
 
 @compiled
-def _place(first: Any, last: Any, length: Any, factor: Any, shift: Any) -> Any:
+def _hash(first: Any, last: Any, length: Any, factor: Any, shift: Any) -> Any:
     mixed = (first ^ (last * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(length)) * factor
     return np.int64(mixed >> shift)
 
 
 @compiled
 def name_table(firsts: Words, lasts: Words, lengths: Ints, bits: int) -> tuple[Ints, Any]:
-    """A place for each name in a table of 2**bits, such that no two share one: the numbers and the factor to hash with.
+    """A perfect hash table of 2**bits entries: the number of the name in each entry, -1 for none, and the hash factor.
 
-    A name is told by its first and last eight bytes and its length. The factor is 0 if none was found.
+    A name is identified by its first and last eight bytes and its length. The factor is 0 if none avoids collisions.
     """
     shift = np.uint64(64 - bits)
     factor = np.uint64(0x9E3779B97F4A7C15)
     for _ in range(1000):
         table = np.full(1 << bits, -1, np.int64)
-        clash = False
+        collision = False
         for i in range(lengths.size):
-            at = _place(firsts[i], lasts[i], lengths[i], factor, shift)
+            at = _hash(firsts[i], lasts[i], lengths[i], factor, shift)
             if table[at] >= 0:
-                clash = True
+                collision = True
                 break
             table[at] = i
-        if not clash:
+        if not collision:
             return table, factor
         factor = (factor * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)) | np.uint64(1)
     return np.full(1 << bits, -1, np.int64), np.uint64(0)
@@ -78,8 +78,8 @@ def names_to_codes(
 ) -> Array:
     """For each text the code of the name with the same ends and length, or -1. `words[i]` are the bytes from i on.
 
-    The names lie in the places that `name_table` found. No branch depends on what a short text is: types come in no
-    order that could be guessed.
+    The table is that of `name_table`. No branch depends on the text of a short name: types come in no order that a
+    branch predictor could learn.
     """
     out = np.empty(offsets.size - 1, np.int32)
     shift = np.uint64(64 - bits)
@@ -96,7 +96,7 @@ def names_to_codes(
         else:
             first = _word(data, start, end)
             last = first
-        at = _place(first, last, length, factor, shift)
+        at = _hash(first, last, length, factor, shift)
         same = (firsts[at] == first) & (lasts[at] == last) & (lengths[at] == length)
         out[i] = codes[at] if same else -1
         start = end

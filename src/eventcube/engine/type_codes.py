@@ -1,4 +1,4 @@
-"""Event types as small numbers: only the types that some query names matter."""
+"""Event types as small codes, for the types that some query names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, read_only
-from eventcube.engine.type_names import ends_of, name_table, names_to_codes
+from eventcube.engine.type_kernels import ends_of, name_table, names_to_codes
 
-# The first and the last eight bytes say all there is to a name of this length.
+# Up to this length the first and the last eight bytes are all of a name.
 _LONGEST = 16
 
 
-class TypeNames:
-    """The type names of some queries; every other type is -1."""
+class TypeCodes:
+    """The codes of the type names of some queries; every other type is -1."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(sorted(names))
@@ -27,11 +27,11 @@ class TypeNames:
             offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
             firsts, lasts, lengths = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
             table, factor = name_table(firsts, lasts, lengths, self._bits)
-            # As a plain int it would be taken for a signed one, and half of the factors do not fit that.
+            # Numba would take a plain int for a signed one, which half of the factors do not fit.
             self._factor = np.uint64(factor)
-            # No text has the length of an empty place.
+            # No text has the length of an empty entry.
             lengths = np.where(table < 0, -1, lengths[table])
-            self._places = (firsts[table], lasts[table], lengths, table.astype(np.int32))
+            self._table = (firsts[table], lasts[table], lengths, table.astype(np.int32))
 
     def codes(self, column: pa.ChunkedArray) -> Array:
         """The code of each type in a column without nulls."""
@@ -52,8 +52,8 @@ class TypeNames:
         ends = read_only(np.frombuffer(offsets, width)[chunk.offset : chunk.offset + len(chunk) + 1])
         content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
         if len(content) < 9:
-            # Two words at least, or NumPy takes them for ones that do not overlap, which are another kind.
+            # With less than two words NumPy makes a contiguous array, for which the loop is not compiled.
             content = np.append(content, np.zeros(9, np.uint8))
         content = read_only(content)
         words = np.ndarray(len(content) - 7, np.uint64, content.data, strides=(1,))
-        return names_to_codes(ends, content, words, self._factor, self._bits, *self._places)
+        return names_to_codes(ends, content, words, self._factor, self._bits, *self._table)

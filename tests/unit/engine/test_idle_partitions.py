@@ -1,4 +1,4 @@
-"""Events of partitions that get none at the moment: found again when they do, and in nobody's way until then."""
+"""Events of idle partitions: found again when their partition gets events, and of no cost until then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import eventcube as ec
 from eventcube.engine import engine as engine_module
-from eventcube.engine.shelf import hashes_of
+from eventcube.engine.idle_partitions import hashes_of
 
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 3 events"
 

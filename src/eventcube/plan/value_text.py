@@ -1,4 +1,4 @@
-"""Bound values as they would be written in a query."""
+"""Bound values as the text of a query."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from eventcube.plan.logical import Slot
 from eventcube.schema import Kind
 
 
-def written(value: Expression, slots: Sequence[Slot]) -> str:
+def value_text(value: Expression, slots: Sequence[Slot]) -> str:
     """A value as text.
 
     >>> from eventcube.plan.expressions import Encoding
     >>> price = ColumnRef(0, "price", Kind.FLOAT, Encoding.NUMBER)
     >>> slots = [Slot(0, "bid", "Bid", None, 0, ())]
-    >>> written(Arithmetic("*", Constant(1.1, Kind.FLOAT), price, Kind.FLOAT), slots)
+    >>> value_text(Arithmetic("*", Constant(1.1, Kind.FLOAT), price, Kind.FLOAT), slots)
     '1.1 * bid.price'
     """
     return print_value(_syntax(value, slots))

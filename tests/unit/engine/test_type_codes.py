@@ -7,13 +7,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from eventcube.engine.types import TypeNames
+from eventcube.engine.type_codes import TypeCodes
 
 LAYOUTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
 
 
 def names_found(names: list[str], values: list[str], layout: pa.DataType) -> list[str | None]:
-    known = TypeNames(names)
+    known = TypeCodes(names)
     half = len(values) // 2
     column = pa.chunked_array([pa.array(v, pa.string()).cast(layout) for v in (values[:half], values[half:])], layout)
     return [None if code < 0 else known.names[code] for code in known.codes(column).tolist()]
@@ -63,7 +63,7 @@ def test_random_names(seed: int) -> None:
 
 def test_slices_are_read_where_they_begin() -> None:
     column = pa.chunked_array([pa.array(["B", "A", "long enough to fill", "A", "C", "B"])])
-    known = TypeNames(["A", "B"])
+    known = TypeCodes(["A", "B"])
     for start in range(6):
         for stop in range(start, 7):
             assert known.codes(column.slice(start, stop - start)).tolist() == [
@@ -73,4 +73,4 @@ def test_slices_are_read_where_they_begin() -> None:
 
 def test_unused_and_repeated_entries_of_a_dictionary_do_not_matter() -> None:
     column = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["A", "x", "B"]))])
-    assert TypeNames(["A", "B"]).codes(column).tolist() == [1, 0, 1]
+    assert TypeCodes(["A", "B"]).codes(column).tolist() == [1, 0, 1]
