@@ -17,7 +17,7 @@ from eventcube.plan.event_columns import PlainColumn, event_columns, flat_column
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.ingest import Ingest, check_columns, read_times
-from eventcube.runtime.queries import Queries, named
+from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
 
@@ -47,7 +47,7 @@ def find_matches(
     events: Any, queries: Queries, options: Options, *, flat: bool = False, counters: Counts | None = None
 ) -> Any:
     """`match`, once its settings are read."""
-    read = named(queries)
+    read = queries_by_name(queries)
     queries = read["q1"] if isinstance(queries, str | Query) else read
     if flat and not isinstance(queries, Query):
         raise OptionError(
@@ -83,7 +83,7 @@ def match_all(
     Every query may have RETURN, AGG and LIMIT. In process all of them go through the events together, once. On Spark
     each result is a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
-    chosen, read = options(**settings), named(queries)
+    chosen, read = options(**settings), queries_by_name(queries)
     _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
@@ -119,7 +119,7 @@ def _table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, columns: Sequen
 
 def warn_unbounded(queries: Queries) -> None:
     """Warn of each query without WITHIN: where input ends that is allowed, but seldom meant."""
-    for name, query in named(queries).items():
+    for name, query in queries_by_name(queries).items():
         for problem in missing_window(query, "the query" if isinstance(queries, str | Query) else f"query {name}"):
             warn(problem)
 
@@ -163,4 +163,4 @@ def find_skipped(events: Any, options: Options) -> Any:
     table = to_arrow(events)
     ingest = Ingest(options.schema(table.schema), (), 0, Counters())
     ingest.take(check_columns(table, table.schema))
-    return from_arrow(ingest.aside_table(), events)
+    return from_arrow(ingest.skipped_table(), events)

@@ -14,7 +14,7 @@ from eventcube.language.syntax import Query
 from eventcube.options import invalid_argument
 from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
-from eventcube.runtime.many import VARIABLE, wide_form
+from eventcube.runtime.shared_result import VARIABLE, wide_form
 
 
 def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: bool = False) -> Any:

@@ -23,8 +23,8 @@ from eventcube.plan.parts import own_strategies
 from eventcube.plan.physical import MatchSink, PhysicalQuery
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
-from eventcube.runtime.many import check_together, long_schema
-from eventcube.runtime.queries import Queries, check_options, named
+from eventcube.runtime.queries import Queries, check_options, queries_by_name
+from eventcube.runtime.shared_result import check_shareable, long_schema
 from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
 from eventcube.spark.columns import Batches, arrow_schema, check_apart, check_readable, column, map_batches
 from eventcube.spark.counted import Count, counted, observed
@@ -56,7 +56,7 @@ def match_dataframe(
 
     A session in place of events stands for the table that FROM names.
     """
-    asked = named(queries)
+    asked = queries_by_name(queries)
     check_options(asked, options)
     single = isinstance(queries, str | Query)
     return _Call(options, flat, counters).frame(one_table(events, asked), asked, single)
@@ -108,7 +108,7 @@ def spread_dataframe(events: DataFrame, query: str, **settings: Unpack[RowSettin
 
     It is there to measure Spark's own part of the work.
     """
-    batch = _Batch(events, named(query), True, options(**settings))
+    batch = _Batch(events, queries_by_name(query), True, options(**settings))
     return batch.spread(passes(batch.plans)[0])
 
 
@@ -124,7 +124,7 @@ class _Batch:
         for name in queries:
             check_names(result_schema(self.plans[name].logical).names, "the result has")
         if not single:
-            check_together(queries)
+            check_shareable(queries)
         needed = self._needed(list(self.plans.values()))
         check_apart(events, needed)
         check_readable(self.columns, needed)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.plan.physical import PhysicalQuery
-from eventcube.runtime.many import long_form, long_schema
+from eventcube.runtime.shared_result import long_form, long_schema
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import HALO, EventSchema
 from eventcube.spark.counted import Count
