@@ -157,9 +157,9 @@ def set_aside(events: Any, **settings: Unpack[RowSettings]) -> Any:
 def find_skipped(events: Any, options: Options) -> Any:
     """`set_aside`, once its settings are read."""
     if is_spark(events):
-        from eventcube.spark.aside import set_aside_rows
+        from eventcube.spark.skipped import skipped_rows
 
-        return set_aside_rows(events, options)
+        return skipped_rows(events, options)
     table = to_arrow(events)
     ingest = Ingest(options.schema(table.schema), (), 0, Counters())
     ingest.take(check_columns(table, table.schema))

@@ -16,7 +16,7 @@ from eventcube.bench.self_join import spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
 from eventcube.match import match
-from eventcube.spark.batch import spread_dataframe
+from eventcube.spark.batch import shuffled_dataframe
 from eventcube.spark.session import start_session
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def eventcube_frame(events: DataFrame, query: Sequence) -> DataFrame:
 
 def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
     """What `ec.match` does around its engine, without it: the same columns, filter and shuffle through `mapInArrow`."""
-    return spread_dataframe(events, query.text, type="symbol")
+    return shuffled_dataframe(events, query.text, type="symbol")
 
 
 def run_whole(frame: DataFrame) -> None:

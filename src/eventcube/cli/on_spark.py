@@ -35,8 +35,8 @@ from eventcube.slips import are_many, wanted_types
 from eventcube.spark import files, survey
 from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
+from eventcube.spark.progress import running_tasks
 from eventcube.spark.session import PATIENCE_SECONDS, end_jvm, start_session
-from eventcube.spark.tasks import running_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
