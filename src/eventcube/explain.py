@@ -20,7 +20,7 @@ from eventcube.settings import takes_settings
 
 
 class Explanation(str):
-    """A plan in words; a notebook shows the query and, as a tree that folds, the plan."""
+    """A plan as text; a notebook shows the plan as a folding tree."""
 
     __slots__ = ()
 
@@ -36,9 +36,8 @@ class Explanation(str):
 def explain(query: str | Query, events: Any, *, analyze: bool = False, **settings: Unpack[Settings]) -> Explanation:
     """How a query would run over events: keys, predicates by class, steps, and the columns of the result.
 
-    Events are whatever `match` takes, or just their Arrow schema; none is read. With `analyze` the query runs in this
-    process, its matches are thrown away, and what was counted stands beside what the cost model expected of each
-    strategy.
+    Events are whatever `match` takes, or just their Arrow schema; no rows are read. With `analyze` the query runs in
+    this process, its matches are dropped, and the counters stand beside the cost model's estimates for each strategy.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
@@ -47,7 +46,7 @@ def explain(query: str | Query, events: Any, *, analyze: bool = False, **setting
 
 
 def explain_query(query: Query, events: Any, options: Options, *, analyze: bool = False) -> Explanation:
-    """`explain`, once the query and the settings are read."""
+    """`explain` with a parsed query and options."""
     if is_spark(events):
         from eventcube.spark.tables import one_table
 
@@ -76,5 +75,5 @@ def columns_of(events: Any) -> pa.Schema:
 
         return arrow_schema(events)
     module = type(events).__module__.split(".")[0]
-    # A frame without rows is enough, but in pandas only rows tell what an object is.
+    # No rows are needed, except in pandas, where only values show the type of an object column.
     return to_arrow(events.head(0) if module == "polars" else events).schema

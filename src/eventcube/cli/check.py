@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 import pyarrow as pa
 
-from eventcube.check import examine, looked_at
+from eventcube.check import examine, inspected_columns
 from eventcube.cli.columns import input_columns, parse_columns
 from eventcube.cli.inputs import FORMATS, Inputs, find_inputs
 from eventcube.cli.notes import input_names
@@ -59,7 +59,7 @@ def check(
     elif named:
         found = find_inputs(named, input_format)
         known, names, shown = input_columns(found, options.time), input_names(found), found.shown
-        batches = _events(found, looked_at(known, options.time, options.type), options.time)
+        batches = _events(found, inspected_columns(known, options.time, options.type), options.time)
     result = examine(parsed, known, batches, options, sources=names, shown=shown, spell=as_flag)
     # A type that no event has is what `run` refuses, too.
     missing = [replace(w, code="EC202") for w in result.warnings if w.code == "EC501"]
