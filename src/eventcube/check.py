@@ -1,4 +1,4 @@
-"""`check`: all that is wrong with a query, and what is probably a slip, without running it."""
+"""`check`: all errors and probable mistakes of a query, without running it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What `check` found: errors, with which the query does not run, and warnings, with which it does.
+    """The errors and warnings of a query; with errors it cannot run.
 
-    It is true if there are no errors. `query` is the query as it was read, or None if it could not be.
+    It is true if there are no errors. `query` is the parsed query, or None if it has syntax errors.
     """
 
     query: Query | None
@@ -50,16 +50,16 @@ class Check:
         return self.ok
 
     def __str__(self) -> str:
-        found = [*self.rendered(self.errors, "error"), *self.rendered(self.warnings, "warning")]
-        laid_out = [print_query(self.query)] if self.query is not None and self.ok else []
-        return "\n\n".join([*found, *laid_out, self._verdict()])
+        problems = [*self.rendered(self.errors, "error"), *self.rendered(self.warnings, "warning")]
+        query = [print_query(self.query)] if self.query is not None and self.ok else []
+        return "\n\n".join([*problems, *query, self._verdict()])
 
     def __repr__(self) -> str:
         codes = [d.code for d in (*self.errors, *self.warnings)]
         return f"<Check: {self._verdict()}{': ' + ', '.join(codes) if codes else ''}>"
 
     def rendered(self, problems: Iterable[Diagnostic], label: str) -> list[str]:
-        """Problems as they are shown to a person, each with its place in the query."""
+        """Problems as text, each with its place in the query."""
         placed = problems if self.text else (replace(p, span=None) for p in problems)
         return [p.render(self.text, self.source, label) for p in placed]
 
@@ -79,11 +79,11 @@ class Check:
 
 @takes_settings
 def check(query: str | Query, events: Any = None, **settings: Unpack[Settings]) -> Check:
-    """All that is wrong with a query, and what is probably a slip; nothing is raised for it.
+    """All errors and probable mistakes of a query; nothing is raised.
 
-    Events are whatever `match` takes, or just their Arrow schema. Without events only the query is looked at. A frame
-    in this process is looked at as well: which types its events have, which rows cannot be used, and whether its times
-    are where they belong; a Spark DataFrame is not read.
+    Events are whatever `match` takes, or just their Arrow schema; without events only the query is checked. The rows of
+    a frame in this process are checked, too: missing types, unusable rows, unlikely times. A Spark DataFrame is not
+    read.
     """
     errors: list[Diagnostic] = []
     chosen = _attempt(lambda: options(**settings), errors)
@@ -111,26 +111,26 @@ def examine(
     shown: str | None = None,
     spell: Spelling = as_argument,
 ) -> Check:
-    """`check` for events with these columns that come in batches, of which those that `looked_at` names are enough.
+    """`check` for events in batches, which need only the columns of `inspected_columns`.
 
-    Without options, `wrong_settings` says why there are none. `sources` are the names that the input goes by, `shown`
-    is the one for messages; settings are spelled as `spell` does.
+    `wrong_settings` has the errors if options is None. `sources` are the names of the input, `shown` is its name in
+    messages; `spell` writes the names of settings in messages.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
     text, source = (query.text, query.source) if isinstance(query, Query) else (str(query), "query")
     against = "the query alone" if columns is None else "with the columns of the events"
-    found = Check(None, (), (), text, source, against)
+    result = Check(None, (), (), text, source, against)
     try:
         parsed = parse(query) if isinstance(query, str) else query
     except QueryError as error:
-        return replace(found, errors=tuple(error.diagnostics))
+        return replace(result, errors=tuple(error.diagnostics))
     errors = list(wrong_settings)
     schema = None if options is None else _attempt(lambda: _schema(parsed, columns, options), errors)
     concepts = None if options is None else options.concepts
     bound = None if schema is None else _attempt(lambda: bind(parsed, schema, concepts), errors)
     _attempt(lambda: check_result_columns(parsed), errors)
-    # A query that does not fit the columns may have other slips, too.
+    # A query that does not fit the columns may have other mistakes, too.
     warnings = suspicions(parsed) if bound is None else [*missing_window(parsed), *advise(bound)]
     from_ = other_source(parsed, sources, shown or ", ".join(sources))
     warnings += [from_] if from_ is not None else []
@@ -145,11 +145,11 @@ def examine(
         forgotten = perhaps_untyped(bound, spell)
         warnings += [forgotten] if forgotten is not None else []
         against += counted_times(bound.schema, spell)
-    return replace(found, query=parsed, errors=tuple(errors), warnings=tuple(warnings), against=against)
+    return replace(result, query=parsed, errors=tuple(errors), warnings=tuple(warnings), against=against)
 
 
 def _attempt(call: Callable[[], _Result], errors: list[Diagnostic]) -> _Result | None:
-    """What the call gives; None if something is wrong, which is put with the errors."""
+    """The result of the call; None if it fails, with its errors added to the list."""
     try:
         return call()
     except QueryError as error:
@@ -160,10 +160,10 @@ def _attempt(call: Callable[[], _Result], errors: list[Diagnostic]) -> _Result |
 
 
 def _schema(query: Query, columns: pa.Schema | None, chosen: Options) -> EventSchema:
-    """The columns and their parts; if they are not known, columns that allow whatever is done with them."""
+    """The schema of the events; for unknown columns, of null types that fit every operation."""
     if columns is not None:
         return chosen.schema(columns)
-    # Whether there are types to group by is not known, either.
+    # A type column may exist, too.
     chosen = replace(chosen, type=chosen.type or INTERNAL + "type")
     roles = (chosen.time, *chosen.partition_by, *chosen.order_by)
     known = {**dict.fromkeys(roles, pa.null()), str(chosen.type): pa.string()}
@@ -171,18 +171,18 @@ def _schema(query: Query, columns: pa.Schema | None, chosen: Options) -> EventSc
 
 
 def mentioned_columns(query: Query, known: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The known columns and those that the query names, of which it is not known what is in them."""
+    """The known columns, and those that the query names, with the type null."""
     fields = dict(known) | {column.name: pa.null() for column in query.partition_by if column.name not in known}
-    todo: list[object] = [query]
-    while todo:
-        node = todo.pop(0)
+    queue: list[object] = [query]
+    while queue:
+        node = queue.pop(0)
         if isinstance(node, Attribute):
             fields.setdefault(node.name, pa.null())
-        todo += children(node)
+        queue += children(node)
     return pa.schema(list(fields.items()))
 
 
-def looked_at(columns: pa.Schema, time: str, type_: str | None) -> list[str]:
-    """The columns of events whose values are looked at: time and type, or all text where no type is named."""
+def inspected_columns(columns: pa.Schema, time: str, type_: str | None) -> list[str]:
+    """The columns whose values `examine` reads: time and type, or all text columns if no type is named."""
     wanted = {time, type_} if type_ is not None else {time, *(f.name for f in columns if kind_of(f.type) is Kind.TEXT)}
     return [name for name in columns.names if name in wanted]

@@ -30,7 +30,7 @@ SAMPLED_COST = 2e7
 
 
 class Explanation(str):
-    """A plan in words; a notebook shows the query and, as a tree that folds, the plan."""
+    """A plan as text; a notebook shows the plan as a folding tree."""
 
     __slots__ = ()
 
@@ -47,9 +47,9 @@ def explain(query: str | Query, events: Any, *, analyze: bool = False, **setting
     """How a query would run over events: keys, predicates by class, steps, columns of the result, and choices by cost.
 
     Events are whatever `match` takes, or just their Arrow schema. If the optimizer has something to choose and the
-    events are in this process, the query runs over the first of them, at most 100,000, to show what each alternative
-    should cost and which one is chosen. Events on Spark are not read. With `analyze` the query runs over all events in
-    this process, its matches are thrown away, and what was counted stands beside what was expected.
+    events are in this process, the query runs over the first of them, at most 100,000, to show the estimated cost of
+    each alternative and the choice. Events on Spark are not read. With `analyze` the query runs over all events in this
+    process, its matches are dropped, and the counters stand beside the estimates.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
@@ -58,7 +58,7 @@ def explain(query: str | Query, events: Any, *, analyze: bool = False, **setting
 
 
 def explain_query(query: Query, events: Any, options: Options, *, analyze: bool = False) -> Explanation:
-    """`explain`, once the query and the settings are read."""
+    """`explain` with a parsed query and options."""
     if is_spark(events):
         from eventcube.spark.tables import one_table
 
@@ -132,5 +132,5 @@ def columns_of(events: Any) -> pa.Schema:
 
         return arrow_schema(events)
     module = type(events).__module__.split(".")[0]
-    # A frame without rows is enough, but in pandas only rows tell what an object is.
+    # No rows are needed, except in pandas, where only values show the type of an object column.
     return to_arrow(events.head(0) if module == "polars" else events).schema

@@ -1,4 +1,4 @@
-"""Folders of this user that code may be kept in and loaded from."""
+"""Private folders of this user, safe to store code in and load it from."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pathlib import Path
 
 
 def private_folders() -> Iterator[Path]:
-    """Folders that this user, and nobody else, can write, the most lasting first; they are made if need be."""
-    for place in (_in_cache, _in_temporary):
+    """Folders that only this user can write, created if needed; the most durable first."""
+    for location in (_in_cache, _in_temporary):
         try:
-            folder = place()
+            folder = location()
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.lstat()
+            status = folder.lstat()
         except (OSError, RuntimeError):
-            # A user without a home is a RuntimeError.
+            # Path.home() raises RuntimeError for a user without a home.
             continue
-        # In a folder for all, another user could have put something there for us to run.
-        own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-        if own and os.access(folder, os.W_OK | os.X_OK):
+        # In a shared folder, another user could have planted code for us to run.
+        private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+        if private and os.access(folder, os.W_OK | os.X_OK):
             yield folder
 
 
 def _in_cache() -> Path:
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (chosen if chosen.is_absolute() else Path.home() / ".cache") / "eventcube"
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (configured if configured.is_absolute() else Path.home() / ".cache") / "eventcube"
 
 
 def _in_temporary() -> Path:

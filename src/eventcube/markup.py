@@ -1,6 +1,6 @@
-"""Small pieces of HTML for notebooks: text as it is laid out, trees that fold, tables of two columns.
+"""HTML for notebooks: preformatted text, folding trees, tables of two columns.
 
-Styles are inline, and nothing has a colour of its own but shades that show on light and on dark ground.
+Styles are inline, and colours work on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from html import escape
 _FONT = "font-family:monospace;font-size:.95em;line-height:1.45"
 _CELL = "text-align:left;vertical-align:top;padding:0;border:none;white-space:pre-wrap"
 _BRANCH = "margin:0 0 0 .35em;padding-left:1em;border-left:1px solid rgba(128,128,128,.45)"
-_WORDS = (
+_KEYWORDS = (
     "PATTERN|FROM|WHERE|PARTITION BY|GROUPBY|AGG|HAVING|WITHIN|RETURN|LIMIT|SEQ|AND|OR|NOT|AS|IN|BETWEEN|LIKE|IS|NULL"
 )
-# What is quoted holds no words of the language.
-_TOKENS = re.compile(rf"('(?:[^']|'')*'|`(?:[^`]|``)*`)|\b({_WORDS})\b")
+# Quoted text has no keywords.
+_TOKENS = re.compile(rf"('(?:[^']|'')*'|`(?:[^`]|``)*`)|\b({_KEYWORDS})\b")
 
 
 @dataclass(slots=True)
@@ -34,17 +34,17 @@ def page(*pieces: str) -> str:
 
 
 def laid_out(text: str) -> str:
-    """Text with its spaces and lines as they are."""
+    """Preformatted text."""
     return _pre(escape(text, quote=False))
 
 
 def query(text: str) -> str:
-    """A query with the words of the language in bold."""
+    """A query with its keywords in bold."""
 
-    def shown(found: re.Match[str]) -> str:
-        return found[1] or f"<b>{found[2]}</b>"
+    def highlight(token: re.Match[str]) -> str:
+        return token[1] or f"<b>{token[2]}</b>"
 
-    return _pre(_TOKENS.sub(shown, escape(text, quote=False)))
+    return _pre(_TOKENS.sub(highlight, escape(text, quote=False)))
 
 
 def _pre(content: str) -> str:
@@ -57,12 +57,12 @@ def heading(text: str) -> str:
 
 
 def note(text: str) -> str:
-    """A line that steps back."""
+    """A dimmed line."""
     return f'<div style="opacity:.7">{escape(text, quote=False)}</div>'
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Names and what belongs to them."""
+    """A table of names and values."""
     cells = (
         f'<tr style="background:none"><td style="{_CELL};padding-right:1em;opacity:.7">{escape(name, quote=False)}</td>'
         f'<td style="{_CELL}">{escape(value, quote=False)}</td></tr>'
@@ -72,7 +72,7 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def tree(branches: Sequence[Branch]) -> str:
-    """Branches below each other; those with lines below them can be folded."""
+    """A tree whose inner branches can be folded."""
     return "".join(_tree(branches))
 
 
@@ -88,7 +88,7 @@ def _tree(branches: Sequence[Branch]) -> Iterator[str]:
 
 
 def branches(lines: Iterable[str]) -> list[Branch]:
-    """Lines as a tree: what is indented deeper than the line before it lies below that.
+    """Lines as a tree: a line belongs below the last one that is indented less.
 
     >>> branches(["a", "  b", "c"])
     [Branch(text='a', below=[Branch(text='b', below=[])]), Branch(text='c', below=[])]

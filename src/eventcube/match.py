@@ -1,4 +1,4 @@
-"""`match` and `match_all`: one call for every kind of events; the same kind comes back."""
+"""`match`, `match_all` and `set_aside` for every kind of frame; the result is of the same kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eventcube.plan.event_columns import PlainColumn, event_columns, flat_column
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
 from eventcube.runtime.ingest import Ingest, check_columns, read_times
-from eventcube.runtime.queries import Queries, named
+from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
 
@@ -37,8 +37,8 @@ def match(
 
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
     same kind. A SparkSession stands for the table or view that FROM names. On Spark nothing runs until the result is
-    used. `flat` gives a column `a_ts` for each column of each event instead of a struct `a`. `counters` tells
-    afterwards what was done.
+    used. `flat` gives a column `a_ts` for each column of each event instead of a struct `a`. `counters` receives the
+    counters of the run.
     """
     return find_matches(events, queries, options(**settings), flat=flat, counters=counters)
 
@@ -46,9 +46,9 @@ def match(
 def find_matches(
     events: Any, queries: Queries, options: Options, *, flat: bool = False, counters: Counts | None = None
 ) -> Any:
-    """`match`, once its settings are read."""
-    read = named(queries)
-    queries = read["q1"] if isinstance(queries, str | Query) else read
+    """`match` with its settings as options."""
+    parsed = queries_by_name(queries)
+    queries = parsed["q1"] if isinstance(queries, str | Query) else parsed
     if flat and not isinstance(queries, Query):
         raise OptionError(
             "several queries share one result, which has no flat form",
@@ -65,7 +65,7 @@ def find_matches(
     runtime = Runtime.from_options(queries, options, schema=table.schema)
     if counters is not None:
         _count(runtime, counters)
-    columns = flat_columns(runtime.schema, event_columns(read["q1"]) if flat else ())
+    columns = flat_columns(runtime.schema, event_columns(parsed["q1"]) if flat else ())
     return from_arrow(_table(run(runtime, table), runtime.schema, columns), events)
 
 
@@ -78,28 +78,28 @@ def match_all(
     counters: Counts | None = None,
     **settings: Unpack[MatchSettings],
 ) -> dict[str, Any]:
-    """The matches of several queries, by their names: each has a result with columns of its own.
+    """The matches of several queries, by name: each has a result with columns of its own.
 
-    Every query may have RETURN, AGG and LIMIT. In process all of them go through the events together, once. On Spark
-    each result is a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
+    Every query may have RETURN, AGG and LIMIT. In process they share one pass over the events. On Spark each result is
+    a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
-    chosen, read = options(**settings), named(queries)
+    chosen, parsed = options(**settings), queries_by_name(queries)
     _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
 
-        warn_unbounded(read)
-        return match_dataframes(events, read, chosen, flat=flat, counters=counters)
+        warn_unbounded(parsed)
+        return match_dataframes(events, parsed, chosen, flat=flat, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime.from_options(read, chosen, schema=table.schema, separate=True)
+    runtime = Runtime.from_options(parsed, chosen, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
     schemas = runtime.schemas
-    columns = {n: flat_columns(schemas[n], event_columns(query) if flat else ()) for n, query in read.items()}
-    found: dict[str, list[pa.RecordBatch]] = {name: [] for name in read}
+    columns = {n: flat_columns(schemas[n], event_columns(query) if flat else ()) for n, query in parsed.items()}
+    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in parsed}
     for name, batch in run(runtime, table):
-        found[name].append(batch)
-    return {name: from_arrow(_table(found[name], schemas[name], columns[name]), events) for name in read}
+        batches[name].append(batch)
+    return {name: from_arrow(_table(batches[name], schemas[name], columns[name]), events) for name in parsed}
 
 
 def _check_counters(counters: Counts | None) -> None:
@@ -108,7 +108,7 @@ def _check_counters(counters: Counts | None) -> None:
 
 
 def _count(runtime: Runtime, counters: Counts) -> None:
-    """Let the counters tell what the runtime counts and sees."""
+    """Connect the counters with those of the runtime."""
     counters.follow(lambda: Counters(**runtime.counters))
     counters.follow_rows(lambda: runtime.row_findings, told=True)
 
@@ -118,14 +118,14 @@ def _table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, columns: Sequen
 
 
 def warn_unbounded(queries: Queries) -> None:
-    """Warn of each query without WITHIN: where input ends that is allowed, but seldom meant."""
-    for name, query in named(queries).items():
+    """Warn of each query without WITHIN, which is allowed over a whole table, but seldom intended."""
+    for name, query in queries_by_name(queries).items():
         for problem in missing_window(query, "the query" if isinstance(queries, str | Query) else f"query {name}"):
             warn(problem)
 
 
 def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
-    """The matches over a whole table, which need not be in order, as they are found."""
+    """The matches over a whole table, in any order of rows, as they are found."""
     runtime.bounded = True
     for piece in _in_order(table, runtime):
         yield from runtime.push(piece)
@@ -133,7 +133,7 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
 
 
 def _in_order(table: pa.Table, runtime: Runtime) -> Iterator[pa.Table]:
-    """The table in pieces, each later in time than the one before."""
+    """The table in time order, in pieces; unreadable times come first."""
     schema = runtime.options.schema(table.schema)
     ts, valid = read_times(table.column(schema.time), schema)
     if valid is not None:
@@ -142,7 +142,7 @@ def _in_order(table: pa.Table, runtime: Runtime) -> Iterator[pa.Table]:
     order = None if (ts[1:] >= ts[:-1]).all() else np.argsort(ts, kind="stable")
     at = 0
     while at < len(ts):
-        # Larger pieces where much is kept from one to the next, so that what is kept is not gone over too often.
+        # Pieces no smaller than the retained events, so that these are not scanned too often.
         size = max(BATCH_ROWS, runtime.kept)
         yield table.slice(at, size) if order is None else table.take(pa.array(order[at : at + size]))
         at += size
@@ -155,12 +155,12 @@ def set_aside(events: Any, **settings: Unpack[RowSettings]) -> Any:
 
 
 def find_skipped(events: Any, options: Options) -> Any:
-    """`set_aside`, once its settings are read."""
+    """`set_aside` with its settings as options."""
     if is_spark(events):
-        from eventcube.spark.aside import set_aside_rows
+        from eventcube.spark.skipped import skipped_rows
 
-        return set_aside_rows(events, options)
+        return skipped_rows(events, options)
     table = to_arrow(events)
     ingest = Ingest(options.schema(table.schema), (), 0, Counters())
     ingest.take(check_columns(table, table.schema))
-    return from_arrow(ingest.aside_table(), events)
+    return from_arrow(ingest.skipped_table(), events)

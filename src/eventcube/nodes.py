@@ -1,4 +1,4 @@
-"""Walking and changing trees of frozen dataclasses: syntax trees, expressions and plans alike.
+"""Traversal and transformation of trees of frozen dataclasses: syntax trees, expressions and plans.
 
 A node is a frozen dataclass; its children are the nodes in its fields, alone or in tuples (of
 tuples). A span is no node.
@@ -31,19 +31,19 @@ def _nodes_in(value: object) -> Iterator[object]:
 
 
 def with_children(node: _Node, below: Iterable[object]) -> _Node:
-    """The node with others in place of the nodes directly below it, given in the same order."""
-    fresh, whole = iter(below), cast("Any", node)
+    """The node with new nodes directly below it, in the order of `children`."""
+    new_nodes = iter(below)
     values = {name: getattr(node, name) for name in _fields_of(type(node))}
-    changed = {name: new for name, value in values.items() if (new := _with_nodes(value, fresh)) is not value}
-    return cast("_Node", replace(whole, **changed)) if changed else node
+    changed = {name: new for name, value in values.items() if (new := _with_nodes(value, new_nodes)) is not value}
+    return cast("_Node", replace(cast("Any", node), **changed)) if changed else node
 
 
-def _with_nodes(value: object, fresh: Iterator[object]) -> object:
-    """The value with the next nodes in place of those in it; the value itself if they are the same."""
+def _with_nodes(value: object, new_nodes: Iterator[object]) -> object:
+    """The value with its nodes replaced by the next new ones; the same object if nothing changes."""
     if isinstance(value, tuple):
-        new = tuple(_with_nodes(part, fresh) for part in value)
+        new = tuple(_with_nodes(part, new_nodes) for part in value)
         return value if all(one is other for one, other in zip(new, value, strict=True)) else new
-    return next(fresh) if _fields_of(type(value)) else value
+    return next(new_nodes) if _fields_of(type(value)) else value
 
 
 def walk(node: object) -> Iterator[object]:
@@ -54,12 +54,12 @@ def walk(node: object) -> Iterator[object]:
 
 
 def transform(node: _Node, change: Callable[[object], object]) -> _Node:
-    """The tree with `change` applied to every node, the nodes below one before the node itself."""
+    """The tree with `change` applied to every node, bottom-up."""
     return cast("_Node", change(with_children(node, [transform(child, change) for child in children(node)])))
 
 
 def _fields_of(kind: type) -> tuple[str, ...]:
-    """The fields of a node's class; none for what is no node."""
+    """The fields of a node's class; empty for other classes."""
     if kind not in _field_names:
         is_node = is_dataclass(kind) and kind is not Span
         _field_names[kind] = tuple(field.name for field in fields(kind)) if is_node else ()

@@ -1,4 +1,4 @@
-"""The settings of a run, the same for every way of running: what they mean, and the options that they come to."""
+"""The settings of a run, shared by all interfaces: their meaning, and the options read from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from eventcube.schema import EventSchema, check_names, names
 from eventcube.settings import Setting, settings_of, takes_settings
 
 NANOSECONDS = "ns"
-# What whole numbers in the time column can count.
+# Units of whole numbers in the time column.
 UNITS_IN_MICROSECONDS = {
     NANOSECONDS: Fraction(1, 1000),
     "us": Fraction(1),
@@ -35,7 +35,7 @@ AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """The strategy for all nested parts, and others for parts named by a variable in them."""
+    """The strategy of nested parts: a default, and strategies of single parts by a variable in them."""
 
     default: str = AUTO
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -59,12 +59,12 @@ class RowSettings(TypedDict, total=False):
     ]
     time_unit: Annotated[
         str,
-        Setting("us", "What a whole number in the time column counts.", f"one of {', '.join(UNITS_IN_MICROSECONDS)}"),
+        Setting("us", "The unit of whole numbers in the time column.", f"one of {', '.join(UNITS_IN_MICROSECONDS)}"),
     ]
 
 
 class MatchSettings(RowSettings, total=False):
-    """Settings of queries over events that are all there."""
+    """Settings of queries over a whole table."""
 
     partition_by: Annotated[
         str | Sequence[str] | None,
@@ -95,7 +95,9 @@ class MatchSettings(RowSettings, total=False):
             "the name of a strategy, or names by a variable of each nested part",
         ),
     ]
-    limit: Annotated[int | None, Setting(None, "At most so many matches, the earliest.", "a whole number, or None")]
+    limit: Annotated[
+        int | None, Setting(None, "The maximum number of matches; the earliest are kept.", "a whole number, or None")
+    ]
 
 
 class Settings(MatchSettings, total=False):
@@ -116,7 +118,7 @@ SETTINGS = settings_of(Settings)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How events are read and queries are run: the settings as `options` has read them; made once, never changed."""
+    """Settings after reading and checking by `options`; immutable."""
 
     time: str
     type: str | None
@@ -129,7 +131,7 @@ class Options:
     lateness: int
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
-        """The schema of events with these columns, checked; `internal`: a runner has added columns of its own."""
+        """The schema of events with these columns, checked; `internal` allows columns for internal use."""
         if not internal:
             check_names(columns.names, "the events have")
         return EventSchema(columns, self.time, self.type, self.partition_by, self.order_by, self.time_unit)
@@ -137,18 +139,18 @@ class Options:
 
 @takes_settings
 def options(**settings: Unpack[Settings]) -> Options:
-    """The options that settings come to as a user writes them; those left out have their defaults."""
-    given: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()} | {**settings}
+    """The options from settings as a user writes them; missing ones have their defaults."""
+    values: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()} | {**settings}
     return Options(
-        time=_text("time", given["time"]),
-        type=None if given["type"] is None else _text("type", given["type"]),
-        time_unit=_time_unit(given["time_unit"]),
-        partition_by=_column_names("partition_by", given["partition_by"]),
-        order_by=_column_names("order_by", given["order_by"]),
-        concepts=_concepts(given["concepts"]),
-        strategy=_strategy_choice(given["strategy"]),
-        limit=_limit(given["limit"]),
-        lateness=microseconds(given["lateness"]),
+        time=_text("time", values["time"]),
+        type=None if values["type"] is None else _text("type", values["type"]),
+        time_unit=_time_unit(values["time_unit"]),
+        partition_by=_column_names("partition_by", values["partition_by"]),
+        order_by=_column_names("order_by", values["order_by"]),
+        concepts=_concepts(values["concepts"]),
+        strategy=_strategy_choice(values["strategy"]),
+        limit=_limit(values["limit"]),
+        lateness=microseconds(values["lateness"]),
     )
 
 
@@ -204,11 +206,11 @@ def _invalid_setting(setting: str, value: object) -> OptionError:
 
 
 def invalid_argument(setting: str, value: object, expected: str) -> OptionError:
-    """The error that a setting, or an argument, is of another kind than it has to be."""
+    """The error for a setting or argument of a wrong type."""
     shown = reprlib.repr(value)
-    named = isinstance(value, PurePath) and "quer" in setting
-    text = f"; Path({str(value)!r}).read_text() is that of a file" if named else ""
-    return OptionError(f"{setting} cannot be {shown}", code="EC414", hint=f"give {expected}{text}")
+    is_query_path = isinstance(value, PurePath) and "quer" in setting
+    advice = f"; Path({str(value)!r}).read_text() is that of a file" if is_query_path else ""
+    return OptionError(f"{setting} cannot be {shown}", code="EC414", hint=f"give {expected}{advice}")
 
 
 def is_whole(value: object) -> bool:
@@ -217,7 +219,7 @@ def is_whole(value: object) -> bool:
 
 
 def microseconds(value: int | str | timedelta) -> int:
-    """A length of time in microseconds: a number of them, a timedelta, or text such as `1 hour 30 min`.
+    """A duration in microseconds, from a number of them, a timedelta, or text such as `1 hour 30 min`.
 
     >>> microseconds("1 hour 30 min")
     5400000000
@@ -237,7 +239,7 @@ def microseconds(value: int | str | timedelta) -> int:
 
 def _read(text: str) -> int:
     parts = re.findall(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", text)
-    whole = "".join(re.sub(r"\s", "", n + u) for n, u in parts)
-    if not parts or whole != re.sub(r"\s", "", text) or any(u.lower() not in UNITS for _, u in parts):
+    joined = "".join(re.sub(r"\s", "", n + u) for n, u in parts)
+    if not parts or joined != re.sub(r"\s", "", text) or any(u.lower() not in UNITS for _, u in parts):
         raise OptionError(f"cannot read the length of time {text!r}", code="EC403", hint="write, say, '5 seconds'")
     return sum(round(float(n) * UNITS[u.lower()]) for n, u in parts)

@@ -1,4 +1,4 @@
-"""Which columns events have, and which of them is the time, the type, the key and the order."""
+"""The columns of events, and which of them are the time, the type, the key and the order."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import pyarrow.types as pat
 
 from eventcube.errors import InputError, did_you_mean
 
-# TypedColumns that a runner adds for its own use begin like this; queries and results do not see them.
+# The prefix of columns for internal use, which queries and results do not see.
 INTERNAL = "__eventcube_"
-# Where a schema keeps the names of a pandas frame's index, which is no column, as JSON.
+# The key of schema metadata with the names of a pandas frame's index levels, as JSON.
 INDEX = b"eventcube_index"
-# Where the time line is cut into slices: -1 and 1 mark events borrowed from the slice before or after.
+# With time slices: -1 and 1 mark events borrowed from the slice before or after.
 HALO = INTERNAL + "halo"
-# The column with the reason, which skipped rows have beside those of the input.
+# The extra column of skipped rows, with the reason.
 REASON = "set_aside_reason"
-# Why a row cannot be used.
+# The reasons for skipping a row.
 NO_TIME = "the time is null"
 BAD_TIME = "the time cannot be read"
 NO_TYPE = "the type is null"
 LATE = "late: older than the watermark"
-# Every decimal of so many digits has a float of its own.
+# Decimals of up to this many digits are distinct as floats.
 _FLOAT_DIGITS = 15
 
 
 class Kind(Enum):
-    """What a value is, as far as quals care."""
+    """The kind of a value: which values can be compared with it."""
 
     INTEGER = "a whole number"
     FLOAT = "a number"
@@ -48,7 +48,7 @@ class Kind(Enum):
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The type of the values themselves, where they are looked up in a dictionary."""
+    """The type of the values, also of a dictionary-encoded column."""
     return type_.value_type if pat.is_dictionary(type_) else type_
 
 
@@ -73,7 +73,7 @@ def kind_of(type_: pa.DataType) -> Kind:
 
 
 def is_long(type_: pa.DataType) -> bool:
-    """Whether floats cannot tell all numbers of a column apart."""
+    """Whether a column can hold numbers that floats would round."""
     type_ = plain_type(type_)
     if pat.is_decimal(type_):
         return bool(type_.precision > _FLOAT_DIGITS or type_.scale < 0)
@@ -81,7 +81,7 @@ def is_long(type_: pa.DataType) -> bool:
 
 
 class TypedColumns(Protocol):
-    """TypedColumns that values are computed from: those of events, or those of groups."""
+    """Columns to compute values from: those of events, or those of groups."""
 
     @property
     def columns(self) -> pa.Schema: ...
@@ -100,7 +100,7 @@ class TypedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupColumns:
-    """The columns of groups, of which none is the time."""
+    """The columns of groups, none of which is the time."""
 
     columns: pa.Schema
     time: str = ""
@@ -114,7 +114,7 @@ class GroupColumns:
 
 @dataclass(frozen=True, slots=True)
 class EventSchema:
-    """The columns of events and the parts some of them play.
+    """The columns of events and their roles.
 
     `type` is None where events have no type column; `partition_by` and `order_by` may be empty.
     """
@@ -143,7 +143,7 @@ class EventSchema:
             *[("order_by", n) for n in self.order_by],
         ]:
             if name not in self.columns.names:
-                hint = _in_index(name, role, self.columns) or did_you_mean(name, self.columns.names, "the input")
+                hint = _index_hint(name, role, self.columns) or did_you_mean(name, self.columns.names, "the input")
                 raise InputError(f"no column {name!r} for {role}", code="EC302", hint=hint)
         if self.kind(self.time) not in (Kind.TIME, Kind.INTEGER, Kind.TEXT, Kind.NULL):
             raise InputError(
@@ -164,7 +164,7 @@ class EventSchema:
                 )
 
     def kind(self, name: str) -> Kind:
-        """The kind of a column; the time is a time also where it is written as text."""
+        """The kind of a column; the time column is a time even if it is text."""
         return Kind.TIME if name == self.time and self.time_is_text else kind_of(self.columns.field(name).type)
 
     @property
@@ -179,13 +179,13 @@ class EventSchema:
 
     @property
     def time_type(self) -> pa.DataType:
-        """The type that `start` and `end` have: the time column's own, or a timestamp if that is text or a date."""
-        own = plain_type(self.columns.field(self.time).type)
-        return own if pat.is_timestamp(own) or pat.is_integer(own) else pa.timestamp("us")
+        """The type of `start` and `end`: that of the time column, or a timestamp if it is text or a date."""
+        stored = plain_type(self.columns.field(self.time).type)
+        return stored if pat.is_timestamp(stored) or pat.is_integer(stored) else pa.timestamp("us")
 
 
-def _in_index(name: str, role: str, columns: pa.Schema) -> str | None:
-    """What to do about a column that is the index of a pandas frame; None if it is not."""
+def _index_hint(name: str, role: str, columns: pa.Schema) -> str | None:
+    """A hint for a missing column that is in the index of a pandas frame; None if it is not."""
     names = json.loads((columns.metadata or {}).get(INDEX, b"[]"))
     if name in names:
         return f"{name!r} is in the index of the frame: give frame.reset_index()"
@@ -198,7 +198,7 @@ _PLAIN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 
 
 def plain_layout(columns: pa.Schema) -> pa.Schema:
-    """The columns without views and runs, of which Arrow cannot pick rows."""
+    """The columns without view and run-end encoded types, which Arrow cannot take rows of."""
     if not any(t in _PLAIN or pat.is_run_end_encoded(t) for t in columns.types):
         return columns
     types = [f.type.value_type if pat.is_run_end_encoded(f.type) else f.type for f in columns]
@@ -206,7 +206,7 @@ def plain_layout(columns: pa.Schema) -> pa.Schema:
 
 
 def check_names(columns: Iterable[str], whose: str) -> None:
-    """Refuse columns that could be taken for those that a runner adds."""
+    """Refuse columns with the prefix of internal ones."""
     for name in columns:
         if name.casefold().startswith(INTERNAL):
             raise InputError(
@@ -217,7 +217,7 @@ def check_names(columns: Iterable[str], whose: str) -> None:
 
 
 def names(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """A column name, several, or none, as a tuple."""
+    """One column name, several, or none, as a tuple."""
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else tuple(value)

@@ -1,4 +1,4 @@
-"""Settings that functions take as keywords: declared once, shown in the signature and help of all that take them."""
+"""Settings as keyword arguments: declared once, shown in the signature and help of each function that takes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HELP_WIDTH = 116
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, a sentence that says what it means, and what it may be, in words."""
+    """One setting: its default, its meaning in a sentence, and its allowed values in words."""
 
     default: Any
     meaning: str
@@ -29,30 +29,30 @@ def settings_of(declared: type) -> dict[str, Setting]:
 
 
 def takes_settings(function: _Function) -> _Function:
-    """Show each setting that a function takes as `**settings: Unpack[<TypedDict>]` in its signature and its help.
+    """Show the settings of a function with `**settings: Unpack[<TypedDict>]` in its signature and help.
 
-    A keyword that is none of them is refused as Python itself does.
+    Unknown keywords raise TypeError, with a suggestion.
     """
     signature = inspect.signature(function, eval_str=True)
-    *own, keywords = signature.parameters.values()
-    (declared,) = get_args(keywords.annotation)
+    *parameters, unpacked = signature.parameters.values()
+    (declared,) = get_args(unpacked.annotation)
     settings, types = settings_of(declared), get_type_hints(declared)
-    shown = [
+    setting_parameters = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=setting.default, annotation=types[name])
         for name, setting in settings.items()
     ]
-    known = [parameter.name for parameter in (*own, *shown)]
+    known = [parameter.name for parameter in (*parameters, *setting_parameters)]
 
     @functools.wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
-        for name in given:
+    def call(*args: Any, **keywords: Any) -> Any:
+        for name in keywords:
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f". Did you mean {close[0]!r}?" if close else ""
                 raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}{hint}")
-        return function(*args, **given)
+        return function(*args, **keywords)
 
-    call.__dict__["__signature__"] = signature.replace(parameters=[*own, *shown])
+    call.__dict__["__signature__"] = signature.replace(parameters=[*parameters, *setting_parameters])
     call.__doc__ = f"{inspect.getdoc(function)}\n\n{_help(settings)}"
     return cast("_Function", call)
 

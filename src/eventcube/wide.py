@@ -1,4 +1,4 @@
-"""`wide`: the matches of one query out of a result that several share."""
+"""`wide`: the matches of one query from a result that several share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from eventcube.language.syntax import Query
 from eventcube.options import invalid_argument
 from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
-from eventcube.runtime.many import VARIABLE, wide_form
+from eventcube.runtime.shared_result import VARIABLE, wide_form
 
 
 def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: bool = False) -> Any:
-    """The matches of the query of that name: `start`, `end` and a column for each variable, null where not taken.
+    """The matches of one query of a shared result: `start`, `end` and a column for each variable, null where unbound.
 
-    Which variables there are is said by the query, as text or parsed, or by a list of names. `flat` gives a column
-    `a_ts` for each column of each event instead of a struct `a`.
+    `name` is the name of the query; its variables come from the query, as text or parsed, or from a list of names.
+    `flat` gives a column `a_ts` for each column of each event instead of a struct `a`.
     """
     if isinstance(query, str):
         query = parse(query)
@@ -33,23 +33,23 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: b
         from eventcube.spark.columns import arrow_schema
         from eventcube.spark.wide import flat_frame, wide_frame
 
-        found = wide_frame(matches, name, variables)
-        return flat_frame(found, arrow_schema(found), variables) if flat else found
+        frame = wide_frame(matches, name, variables)
+        return flat_frame(frame, arrow_schema(frame), variables) if flat else frame
     table = to_arrow(matches)
     if table.schema.names != ["query", "start", "end", "events"]:
         raise OptionError(
             "this is not the result of several queries", code="EC447", hint="match with a list or dict of queries"
         )
     if not pa.types.is_list(table.schema.field("events").type):
-        # A pandas frame without rows does not know what an event is.
-        nothing = pa.table({v: pa.nulls(0) for v in variables})
-        empty = table.select(["start", "end"]).slice(0, 0)
-        return from_arrow(pa.table({**_columns(empty), **_columns(nothing)}), matches)
+        # A pandas frame without rows has lost the type of events.
+        no_events = pa.table({v: pa.nulls(0) for v in variables})
+        no_times = table.select(["start", "end"]).slice(0, 0)
+        return from_arrow(pa.table({**_columns(no_times), **_columns(no_events)}), matches)
     _check_known(table, name, variables)
-    found = wide_form(table, name, variables)
-    columns = flat_columns(found.schema, variables if flat else ())
-    flattened = [plain_batch(batch, columns) for batch in found.to_batches()]
-    return from_arrow(pa.Table.from_batches(flattened, plain_schema(found.schema, columns)), matches)
+    result = wide_form(table, name, variables)
+    columns = flat_columns(result.schema, variables if flat else ())
+    batches = [plain_batch(batch, columns) for batch in result.to_batches()]
+    return from_arrow(pa.Table.from_batches(batches, plain_schema(result.schema, columns)), matches)
 
 
 def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -65,7 +65,7 @@ def _check_names(name: Any, variables: list[Any]) -> None:
 
 
 def _check_known(table: pa.Table, name: str, variables: list[str]) -> None:
-    """Refuse variables of which no match of the query binds any: every match binds one."""
+    """Refuse variables if the query has matches, but none binds any of them."""
     bound = pc.list_flatten(table.filter(pc.equal(table.column("query"), name)).column("events"))
     known = pc.unique(pc.struct_field(bound, VARIABLE)).to_pylist()
     if known and not set(known) & set(variables):

@@ -24,7 +24,7 @@ from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.optimizer import choose
 from eventcube.plan.parts import nested_parts
 from eventcube.plan.steps import Bind
-from eventcube.runtime.many import wide_form
+from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches

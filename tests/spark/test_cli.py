@@ -37,7 +37,7 @@ def call(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """`eventcube …` in a folder with `events.csv`, in the session that runs, which it leaves running."""
     (tmp_path / "events.csv").write_text(EVENTS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Spark, "close", Spark._forget)
+    monkeypatch.setattr(Spark, "close", Spark._close_log)
 
     def invoke(*arguments: str) -> Result:
         result = CliRunner().invoke(main, [*arguments, "--master", "local[2]"])

@@ -21,7 +21,7 @@ from tests.documents.pages import ROOT, Block, blocks
 def test_a_page_runs(name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # Commands leave the session of these tests running.
-    monkeypatch.setattr(Spark, "close", Spark._forget)
+    monkeypatch.setattr(Spark, "close", Spark._close_log)
     names: dict[str, Any] = {}
     shown = blocks(ROOT / name)
     for block, after in zip(shown, [*shown[1:], None], strict=True):

@@ -15,7 +15,7 @@ import eventcube as ec
 from eventcube.options import options
 from eventcube.plan.bind import bind
 from eventcube.schema import HALO
-from eventcube.spark.batch import spread_dataframe
+from eventcube.spark.batch import shuffled_dataframe
 from eventcube.spark.columns import arrow_schema
 from eventcube.spark.pushdown import superset
 from eventcube.spark.slices import SLICE
@@ -102,12 +102,12 @@ def test_slices_go_through_the_shuffle_in_packs(trades: DataFrame) -> None:
 
 
 def test_what_tasks_see_can_be_had_without_the_engine(trades: DataFrame) -> None:
-    sliced = spread_dataframe(trades, "PATTERN SEQ(DELL a, INTC b) WITHIN 9 ms RETURN a.ts AS a", type="symbol")
+    sliced = shuffled_dataframe(trades, "PATTERN SEQ(DELL a, INTC b) WITHIN 9 ms RETURN a.ts AS a", type="symbol")
     wanted = trades.where("symbol IN ('DELL', 'INTC')").count()
     assert sliced.columns == ["symbol", "ts", SLICE, HALO]
     assert sliced.where(F.col(HALO) == 0).count() == wanted
     assert sliced.count() > wanted
-    keyed = spread_dataframe(
+    keyed = shuffled_dataframe(
         trades, "PATTERN SEQ(DELL a, INTC b, a.account = b.account) WITHIN 1 s RETURN a.ts AS a", type="symbol"
     )
     assert keyed.columns == ["symbol", "ts", "account"]

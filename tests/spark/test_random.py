@@ -45,7 +45,7 @@ def way_of(case: Case) -> str:
     """How Spark will spread the events of a case."""
     chosen = options(**settings_of(case))
     plan = plan_query(case.query, chosen.schema(to_arrow(case.events).schema), chosen)
-    match passes({"q": plan})[0].spread:
+    match passes({"q": plan})[0].distribution:
         case Keyed():
             return "count window, keyed" if isinstance(case.query.within, CountWindow) else "keyed"
         case Sliced(_, behind, ahead):
@@ -78,7 +78,7 @@ def cases_of(way: str) -> Iterator[tuple[int, Case]]:
 def test_spark_agrees_with_engine_and_oracle(way: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     # Slices of one window each, so that even a few events lie in several.
     monkeypatch.setattr(slices, "_WINDOWS", ((2**62, 1),))
-    monkeypatch.setattr(slices, "_SHORTEST", 1)
+    monkeypatch.setattr(slices, "_MIN_WIDTH", 1)
     monkeypatch.setattr("eventcube.spark.batch.partitions", lambda _: 2)
     cases = list(cases_of(way))
     for at in range(0, len(cases), TOGETHER):

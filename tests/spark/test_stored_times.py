@@ -36,7 +36,7 @@ Run = Callable[..., Rows]
 def run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The matches of `eventcube run` as JSON, sorted; in the session that runs, which it leaves running."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Spark, "close", Spark._forget)
+    monkeypatch.setattr(Spark, "close", Spark._close_log)
 
     def rows(query: str, file: str, *arguments: str) -> Rows:
         command = ["run", query, file, "--type", "kind", "--format", "jsonl", "--master", "local[2]", *arguments]

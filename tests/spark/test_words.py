@@ -115,12 +115,12 @@ def test_queries_with_a_column_in_common_share_a_pass(events: pa.Table) -> None:
     chosen = options(type="type")
     schema = chosen.schema(events.schema)
     plans = {name: plan_query(ec.parse(text), schema, chosen) for name, text in PARTITIONED.items()}
-    found = {tuple(p.plans): p.spread for p in passes(plans)}
+    found = {tuple(p.plans): p.distribution for p in passes(plans)}
     assert found[("by k", "by k and g")] == Keyed(("k",))
     assert len(found) == 3
     in_time = {n: ec.parse(text.replace("3 events", "3 ms")) for n, text in PARTITIONED.items()}
     timed = {n: plan_query(query, schema, chosen) for n, query in in_time.items()}
-    assert [type(p.spread) for p in passes({n: timed[n] for n in ("by k", "by g")})] == [Sliced]
+    assert [type(p.distribution) for p in passes({n: timed[n] for n in ("by k", "by g")})] == [Sliced]
 
 
 @pytest.fixture(params=["UTC", "America/New_York"])

@@ -1,4 +1,4 @@
-"""Compares the matches that contestants found: a sum over all columns of all rows, whatever the order of the rows."""
+"""Compares matches of contestants by a checksum of all rows that does not depend on their order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MatchesDifferError(EventCubeError):
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """How many rows there are, and the sum of their hashes: equal for the same rows in any order."""
+    """The number of rows and the sum of their hashes: equal for the same rows in any order."""
 
     rows: int = 0
     total: int = 0
@@ -36,16 +36,16 @@ class Checksum:
 
 
 def checksum(batches: Iterable[pa.RecordBatch]) -> Checksum:
-    """The checksum of rows; a row's hash depends on the value and the place of each column, not on its name."""
+    """The checksum of rows; a row's hash depends on the values and order of its columns, not on their names."""
     return sum((_checksum(batch) for batch in batches), Checksum())
 
 
-def same_matches(name: str, found: Mapping[str, Checksum]) -> int:
+def same_matches(name: str, checksums: Mapping[str, Checksum]) -> int:
     """The number of matches, if all contestants found the same ones."""
-    if len(set(found.values())) > 1:
-        sides = ", ".join(f"{side} {own.rows:,} ({own.total:016x})" for side, own in found.items())
+    if len(set(checksums.values())) > 1:
+        sides = ", ".join(f"{side} {sum_.rows:,} ({sum_.total:016x})" for side, sum_ in checksums.items())
         raise MatchesDifferError(f"{name}: different matches, by their number and checksum: {sides}")
-    return next(iter(found.values())).rows
+    return next(iter(checksums.values())).rows
 
 
 def _checksum(batch: pa.RecordBatch) -> Checksum:
@@ -57,15 +57,15 @@ def _checksum(batch: pa.RecordBatch) -> Checksum:
 
 
 def _words(column: pa.Array) -> list[_Words]:
-    """The values as 64 bits each; an event has those of its columns."""
+    """The values as 64 bits each; a struct gives the words of its fields."""
     type_ = column.type
     if pat.is_struct(type_):
         return [words for inner in column.flatten() for words in _words(inner)]
     if pat.is_string(type_) or pat.is_large_string(type_):
         column = column.dictionary_encode()
         texts = [t.encode() for t in column.dictionary.to_pylist()]
-        known = np.array([_hash(t) for t in texts] or [0], np.uint64)
-        return [_filled(pa.array(known).take(column.indices))]
+        hashes = np.array([_hash(t) for t in texts] or [0], np.uint64)
+        return [_filled(pa.array(hashes).take(column.indices))]
     if pat.is_timestamp(type_):
         column = column.cast(pa.timestamp("us")).cast(pa.int64())
     elif pat.is_floating(type_):
@@ -83,7 +83,7 @@ def _hash(text: bytes) -> int:
 
 
 def _mixed(words: _Words) -> _Words:
-    """Each bit of the result depends on all bits given (the finalizer of SplitMix64)."""
+    """Each bit of the result depends on all bits of the word (the finalizer of SplitMix64)."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

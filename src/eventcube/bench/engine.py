@@ -1,4 +1,4 @@
-"""The engine against DuckDB: the same queries, the same trades, one core, the whole result as Arrow."""
+"""Compares the engine with DuckDB: the same queries and trades, one core, the whole result as Arrow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from rich.table import Table
 
 from eventcube.bench.checksum import checksum, same_matches
-from eventcube.bench.fresh import Fresh, in_fresh_process
+from eventcube.bench.fresh_process import FreshProcess, in_fresh_process
 from eventcube.bench.measure import alternate, fastest, machine, one_core, save, screen
 from eventcube.bench.self_join import duckdb_forms
 from eventcube.bench.trades import Trades
@@ -37,7 +37,7 @@ class EngineRow:
     duckdb_form: str
     ratio: float
     processor_ratio: float
-    """The ratio of the processor's time: the better one on a busy machine."""
+    """The ratio of processor time, which is more reliable on a busy machine."""
     peak_mib: float
     first_result: float
     first_answer: float
@@ -49,7 +49,7 @@ def eventcube_answer(table: pa.Table, query: Sequence) -> pa.Table:
 
 
 def duckdb_answers(table: pa.Table) -> Callable[[str], pa.Table]:
-    """A function that answers SQL over the trades, held in a table of DuckDB's own, on one thread."""
+    """A function that runs SQL over the trades in a DuckDB table, on one thread."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.register("arrow_trades", table)
@@ -75,7 +75,7 @@ def bench_engine(
             console.print(f"{query.name}: {query.text}", style="dim", highlight=False)
             rows.append(_measure(query, table, file, sql_answer, repetitions))
     cold = in_fresh_process(file, rows[0].query, compiled=False)
-    console.print(_shown(rows, repetitions))
+    console.print(_table(rows, repetitions))
     console.print("Start: seconds from a new process to its first whole result, reading the events included.")
     console.print(f"First start ever, nothing compiled yet ({rows[0].query}): {cold.first_result:.1f} s to the result.")
     header = {"machine": machine("duckdb"), "repetitions": repetitions, "first_start_ever": cold.first_result}
@@ -88,13 +88,13 @@ def _measure(
     query: Sequence, table: pa.Table, file: Path, sql_answer: Callable[[str], pa.Table], repetitions: int
 ) -> EngineRow:
     forms = duckdb_forms(query)
-    # By the processor's clock: on a busy machine the other one might pick DuckDB a slower form than its best.
+    # By processor time: on a busy machine, wall time might not pick DuckDB's best form.
     form = fastest(forms, sql_answer, clock=time.process_time)
-    matches = _compared(query, eventcube_answer(table, query), sql_answer(forms[form]))
+    matches = _match_count(query, eventcube_answer(table, query), sql_answer(forms[form]))
     timings = alternate(
         {"duckdb": lambda: sql_answer(forms[form]), "eventcube": lambda: eventcube_answer(table, query)}, repetitions
     )
-    fresh: Fresh = in_fresh_process(file, query.name)
+    fresh: FreshProcess = in_fresh_process(file, query.name)
     events = table.num_rows
     return EngineRow(
         query=query.name,
@@ -113,15 +113,15 @@ def _measure(
     )
 
 
-def _compared(query: Sequence, ours: pa.Table, theirs: pa.Table) -> int:
+def _match_count(query: Sequence, ours: pa.Table, theirs: pa.Table) -> int:
     """The number of matches, if both sides have the same ones; start and end are the first and the last event."""
     shared = [*query.variables]
     theirs = theirs.select([shared[0], shared[-1], *shared])
-    found = {"eventcube": ours.select(["start", "end", *shared]), "DuckDB": theirs}
-    return same_matches(query.name, {side: checksum(table.to_batches()) for side, table in found.items()})
+    results = {"eventcube": ours.select(["start", "end", *shared]), "DuckDB": theirs}
+    return same_matches(query.name, {side: checksum(table.to_batches()) for side, table in results.items()})
 
 
-def _shown(rows: Iterable[EngineRow], repetitions: int) -> Table:
+def _table(rows: Iterable[EngineRow], repetitions: int) -> Table:
     table = Table(title=f"M events/s on one core, median of {repetitions}", title_justify="left")
     for column in ("query", "matches", "eventcube", "DuckDB", "ratio", "CPU ratio", "goal", "peak MiB", "start s"):
         table.add_column(column, justify="right")

@@ -34,7 +34,7 @@ _SECOND = 1_000_000
 _WINDOW = 600 * _SECOND
 _CYCLES = 8
 _SLOT = 86_400 * _SECOND // _CYCLES
-# A round lasts 20 minutes at most and rounds are more than a window apart, so that no match spans two.
+# A round lasts at most 20 minutes, and rounds are more than a window apart: no match spans two.
 _LATEST_START = _SLOT - 32 * 60 * _SECOND
 _ROOMS = 40
 _STAFF = 300
@@ -82,7 +82,7 @@ class Day:
 
 
 def hospital_day(events: int = 600_000, tools: int = 5_000, violations: int = 240, seed: int = 7) -> Day:
-    """A day with exactly so many events and violations; the four ways to break the rule take turns."""
+    """A day with exactly these numbers of events and violations; the four kinds of violation alternate."""
     rounds = tools * _CYCLES
     if events < 5 * rounds or violations > rounds:
         raise ValueError(f"{tools} tools need at least {5 * rounds} events and have room for {rounds} violations")
@@ -93,15 +93,15 @@ def hospital_day(events: int = 600_000, tools: int = 5_000, violations: int = 24
 
     tool = np.repeat(np.arange(tools), _CYCLES)
     times = _times(draw, care, chosen)
-    there = _readings(care)
+    present = _readings(care)
     room = draw.integers(1, _ROOMS + 1, (5, rounds))
     room[3] = np.where(care == Care.DIFFERENT_ROOMS, room[2] % _ROOMS + 1, room[2])
 
-    noise = events - int(there.sum())
-    kind = np.concatenate((np.repeat(np.arange(5), there.sum(axis=1)), draw.integers(5, len(KINDS), noise)))
-    ts = np.concatenate((times[there], _START_US + draw.integers(0, 86_400 * _SECOND, noise)))
-    ids = np.concatenate((np.broadcast_to(tool, there.shape)[there], draw.integers(0, tools, noise)))
-    rooms = np.concatenate((room[there], draw.integers(1, _ROOMS + 1, noise)))
+    noise = events - int(present.sum())
+    kind = np.concatenate((np.repeat(np.arange(5), present.sum(axis=1)), draw.integers(5, len(KINDS), noise)))
+    ts = np.concatenate((times[present], _START_US + draw.integers(0, 86_400 * _SECOND, noise)))
+    ids = np.concatenate((np.broadcast_to(tool, present.shape)[present], draw.integers(0, tools, noise)))
+    rooms = np.concatenate((room[present], draw.integers(1, _ROOMS + 1, noise)))
     order = np.argsort(ts, kind="stable")
     table = pa.Table.from_arrays(
         [
@@ -113,12 +113,12 @@ def hospital_day(events: int = 600_000, tools: int = 5_000, violations: int = 24
         ],
         schema=SCHEMA,
     )
-    found = chosen[np.argsort(times[4, chosen], kind="stable")]
-    return Day(table, tuple(_violation(int(tool[i]), Care(care[i]), times[:, i]) for i in found))
+    in_order = chosen[np.argsort(times[4, chosen], kind="stable")]
+    return Day(table, tuple(_violation(int(tool[i]), Care(care[i]), times[:, i]) for i in in_order))
 
 
 def _times(draw: np.random.Generator, care: Longs, chosen: Longs) -> Longs:
-    """When each round's five readings happen (kinds × rounds), all in one round distinct."""
+    """The times of each round's five readings (kinds × rounds), distinct within a round."""
     rounds = len(care)
     slot = np.arange(rounds) % _CYCLES
     recycled = _START_US + slot * _SLOT + draw.integers(0, _LATEST_START, rounds)
@@ -142,12 +142,12 @@ def _times(draw: np.random.Generator, care: Longs, chosen: Longs) -> Longs:
 
 def _readings(care: Longs) -> Flags:
     """Which of the five readings each round has (kinds × rounds)."""
-    there = np.ones((5, len(care)), dtype=np.bool_)
+    present = np.ones((5, len(care)), dtype=np.bool_)
     neither = np.isin(care, (Care.SLOW, Care.UNUSED, Care.NOTHING))
-    there[2] = ~neither & (care != Care.ONLY_DISINFECTED)
-    there[3] = ~neither & (care != Care.ONLY_SHARPENED)
-    there[4] = care != Care.UNUSED
-    return there
+    present[2] = ~neither & (care != Care.ONLY_DISINFECTED)
+    present[3] = ~neither & (care != Care.ONLY_SHARPENED)
+    present[4] = care != Care.UNUSED
+    return present
 
 
 def _seconds(draw: np.random.Generator, low: int, high: int, size: int) -> Longs:

@@ -1,4 +1,4 @@
-"""Times contestants against each other on one core, and keeps what was found."""
+"""Times contestants on one core, and prints and saves the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The seconds of each repetition, by the clock on the wall and by the processor's."""
+    """The seconds of each repetition, in wall time and in processor time."""
 
     seconds: tuple[float, ...]
     processor: tuple[float, ...]
@@ -36,7 +36,7 @@ class Timing:
 
     @property
     def busy(self) -> float:
-        """The median of the processor's seconds, which other processes disturb less."""
+        """The median processor time, which other processes disturb less."""
         return statistics.median(self.processor)
 
     @property
@@ -45,23 +45,23 @@ class Timing:
 
 
 def timed(run: Callable[[], T]) -> tuple[float, T]:
-    """How long a call took, and what it gave."""
+    """The seconds of a call, and its result."""
     begun = time.perf_counter()
     result = run()
     return time.perf_counter() - begun, result
 
 
 def alternate(contestants: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Timing]:
-    """Each contestant's timings, taken in turns so that a busy machine disturbs all of them alike."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
+    """Each contestant's timings, interleaved so that a busy machine disturbs all of them alike."""
+    timings: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
     for _ in range(repetitions):
         for name, run in contestants.items():
-            # The garbage of the call before is not this one's.
+            # Do not time the garbage collection of the previous call.
             gc.collect()
             begun = time.process_time()
             seconds, _result = timed(run)
-            taken[name].append((seconds, time.process_time() - begun))
-    return {name: Timing(*zip(*pairs, strict=True)) for name, pairs in taken.items()}
+            timings[name].append((seconds, time.process_time() - begun))
+    return {name: Timing(*zip(*pairs, strict=True)) for name, pairs in timings.items()}
 
 
 def fastest(
@@ -70,7 +70,7 @@ def fastest(
     tries: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> str:
-    """The name of the form whose best try was the quickest; they take turns, so that a busy moment decides nothing."""
+    """The form with the fastest try; tries are interleaved, so that a busy moment does not decide."""
     best = dict.fromkeys(forms, float("inf"))
     for _ in range(tries):
         for name, form in forms.items():
@@ -81,28 +81,28 @@ def fastest(
 
 
 def screen(width: int = 120) -> Console:
-    """Where results are shown; wide enough for the tables where the output is not a terminal."""
+    """The console for results; wide enough for the tables if the output is not a terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=width)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table, and what it says of a row."""
+    """A column of a table: its name, and its text for a row."""
 
     name: str
     text: Callable[[Any], str]
 
 
-def widths(columns: Sequence[Column], rows: Sequence[Any], room: int, least: int = 4) -> list[int]:
-    """How wide the first columns are, as many as there is room for; a name may go over lines, a cell may not."""
+def widths(columns: Sequence[Column], rows: Sequence[Any], available: int, least: int = 4) -> list[int]:
+    """The widths of the first columns, as many as fit; names may wrap, cells may not."""
     needed = [max(map(len, (*c.name.split(), *map(c.text, rows)))) for c in columns]
-    fitting = [n for n in range(len(columns) + 1) if _total(needed[:n]) <= room]
+    fitting = [n for n in range(len(columns) + 1) if _total(needed[:n]) <= available]
     return needed[: max([least, *fitting])]
 
 
 def grouped(title: str, columns: Sequence[Column], chosen: Sequence[int], rows: Sequence[Any]) -> Table:
-    """A table of the rows in columns so wide, with a line wherever the first column changes."""
+    """A table of the rows in columns of these widths, with a line wherever the first column changes."""
     table = Table(title=title, title_justify="left", width=_total(chosen))
     for column, width in zip(columns, chosen, strict=False):
         table.add_column(column.name, justify="right", width=width)
@@ -113,12 +113,12 @@ def grouped(title: str, columns: Sequence[Column], chosen: Sequence[int], rows: 
 
 
 def _total(chosen: Sequence[int]) -> int:
-    """How wide a table is, with its lines and a space on both sides of a cell."""
+    """The width of a table, with its lines and a space on both sides of a cell."""
     return sum(chosen) + 3 * len(chosen) + 1
 
 
 def one_core() -> AbstractContextManager[None]:
-    """Everything inside runs on one core, as far as the system lets us say so."""
+    """Pin this process to one core, if the system can."""
 
     @contextmanager
     def pinned() -> Any:
@@ -138,7 +138,7 @@ def one_core() -> AbstractContextManager[None]:
 
 
 def machine(*packages: str) -> dict[str, str]:
-    """What the figures were taken with."""
+    """The versions of the packages and the system."""
     named = {name: version(name) for name in ("eventcube", "numpy", "numba", "pyarrow", *packages)}
     return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **named}
 

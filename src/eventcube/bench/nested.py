@@ -1,7 +1,7 @@
-"""The papers' experiments on nested queries: every strategy over windows, lengths, numbers, correlations, memory.
+"""The papers' experiments on nested queries: all strategies over window sizes, inner queries, correlations and memory.
 
-Trades come one a second, so that a window of 1000 seconds holds 1000 of them. Each setting runs in one batch and
-trigger by trigger, counting matches and returning them, with the work that was done beside the time it took.
+Trades are one second apart, so that a window of 1000 seconds holds 1000 of them. Each setting runs in one batch and
+trigger by trigger, counting matches and returning them; the work is reported beside the time.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ SECOND = 1_000_000
 VIEWS = ("semantic", "aggressive", "passive", "balanced")
 EVERY = ("iterative", "rewrite", *VIEWS, "auto")
 OUTER = ("YHOO", "ORCL", "IPIX")
-# So many times as often is timed what takes a moment.
+# Short runs are repeated this many times more often.
 OFTEN = 5
 WARM_EVENTS, WARM_WINDOW = 500, 100
-# So many matches are compared event by event.
+# Compare at most this many matches event by event.
 COMPARED_MATCHES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One point of an experiment: what is asked of which trades, and by which strategies."""
+    """One point of an experiment: a query, its trades and the strategies to compare."""
 
     x: str
     pattern: str
     window: int
     trades: Trades
     strategies: tuple[str, ...] = EVERY
-    # How many of the trades are asked where every match is returned; 0: matches are only counted.
+    # The number of trades for the runs that return matches; 0: only count matches.
     returned: int = 0
     by_trigger: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Settings along one axis, and what the papers found there."""
+    """Settings along one axis, and the papers' results for them."""
 
     name: str
     title: str
@@ -84,7 +84,7 @@ class Row:
 
 
 def experiments(scale: float = 1.0) -> dict[str, Experiment]:
-    """All of them, by name; a scale below 1 shortens the streams."""
+    """All experiments, by name; a scale below 1 shortens the streams."""
 
     def shape(events: int, rates: Mapping[str, float] | None = None, accounts: int = 1000) -> Trades:
         chosen = dict(rates) if rates else dict.fromkeys(SYMBOLS, 1.0)
@@ -194,22 +194,22 @@ def bench_nested(
     with one_core():
         for name in names or known:
             experiment = known[name]
-            own = [row for setting in experiment.settings for row in _measure(experiment, setting, repetitions)]
-            _show(console, experiment, own)
-            if not own:
+            results = [row for setting in experiment.settings for row in _measure(experiment, setting, repetitions)]
+            _show(console, experiment, results)
+            if not results:
                 continue
             header = {"machine": machine(), "repetitions": repetitions, "scale": scale, "title": experiment.title}
-            console.print(f"Saved: {save(out, f'nested-{name}', header, own)}", soft_wrap=True)
+            console.print(f"Saved: {save(out, f'nested-{name}', header, results)}", soft_wrap=True)
             if plots:
                 title = f"Experiment {name}: {experiment.title}"
-                drawn = draw(out / f"nested-{name}", title, experiment.axis, own, experiment.picture)
+                drawn = draw(out / f"nested-{name}", title, experiment.axis, results, experiment.picture)
                 console.print(f"Drawn: {drawn}", soft_wrap=True)
-            rows += own
+            rows += results
     return rows
 
 
 def _measure(experiment: Experiment, setting: Setting, repetitions: int) -> Iterator[Row]:
-    """The rows of every mode in which there are matches."""
+    """The rows of every mode with matches."""
     progress = Console(stderr=True)
     table = setting.trades.table()
     _compare(f"Experiment {experiment.name} ({experiment.axis}: {setting.x})", setting, table)
@@ -218,16 +218,16 @@ def _measure(experiment: Experiment, setting: Setting, repetitions: int) -> Iter
         # No spinner: it would run on the core that is measured.
         progress.print(place, style="dim", highlight=False, soft_wrap=True)
         _warm_up(setting, mode)
-        taken, counted = _timed(_query(setting, mode), _pushes(setting, mode, table), setting.strategies, repetitions)
-        found = same_matches(place, {strategy: Checksum(c["matches"]) for strategy, c in counted.items()})
-        if found:
-            yield from _rows(experiment, setting, mode, taken, counted)
+        seconds, counted = _timed(_query(setting, mode), _pushes(setting, mode, table), setting.strategies, repetitions)
+        matches = same_matches(place, {strategy: Checksum(c["matches"]) for strategy, c in counted.items()})
+        if matches:
+            yield from _rows(experiment, setting, mode, seconds, counted)
 
 
 def _compare(place: str, setting: Setting, table: pa.Table) -> None:
-    """Refuse strategies that do not find the same matches, with all their events; what is timed mostly counts them.
+    """Check that all strategies find the same matches, event by event, since most timed runs only count them.
 
-    Of the trades as many of the first are taken as have no more matches than can be looked at.
+    Uses a prefix of the trades with at most COMPARED_MATCHES matches.
     """
     pattern = f"PATTERN {setting.pattern} WITHIN {setting.window} s"
     size = WARM_EVENTS
@@ -242,8 +242,8 @@ def _compare(place: str, setting: Setting, table: pa.Table) -> None:
 
 
 def _modes(setting: Setting) -> list[str]:
-    asked = {"count, batch": True, "count, by trigger": setting.by_trigger, "matches, batch": bool(setting.returned)}
-    return [mode for mode, wanted in asked.items() if wanted]
+    modes = {"count, batch": True, "count, by trigger": setting.by_trigger, "matches, batch": bool(setting.returned)}
+    return [mode for mode, wanted in modes.items() if wanted]
 
 
 def _query(setting: Setting, mode: str) -> str:
@@ -258,9 +258,9 @@ def _pushes(setting: Setting, mode: str, table: pa.Table) -> list[pa.Table]:
 
 
 def _warm_up(setting: Setting, mode: str) -> None:
-    """Every strategy once in this mode: the first use of a compiled loop reads or makes it.
+    """Run every strategy once in this mode, to load or compile its loops.
 
-    With equal rates and a short window few trades are enough to fill views, to look into them and to purge them.
+    With equal rates and a short window, few trades suffice to fill, query and purge views.
     """
     trades = replace(setting.trades, events=WARM_EVENTS, rates=dict.fromkeys(SYMBOLS, 1.0))
     short = replace(setting, window=min(setting.window, WARM_WINDOW), trades=trades, returned=WARM_EVENTS)
@@ -272,29 +272,29 @@ def _warm_up(setting: Setting, mode: str) -> None:
 def _timed(
     query: str, pushes: Sequence[pa.Table], strategies: Sequence[str], repetitions: int
 ) -> tuple[dict[str, list[float]], dict[str, dict[str, int]]]:
-    """The seconds that each strategy took each time, in turns, and its work."""
-    taken: dict[str, list[float]] = {s: [] for s in strategies}
+    """The seconds of each strategy in each repetition, interleaved, and its counters."""
+    seconds: dict[str, list[float]] = {s: [] for s in strategies}
     counted: dict[str, dict[str, int]] = {}
     for turn in range(OFTEN * repetitions):
         for strategy in strategies:
-            # What takes long is timed once, being far from the others; what takes a moment, more often.
-            if taken[strategy] and sum(taken[strategy]) > (5 if turn < repetitions else 1):
+            # Long runs are timed once, as they are far from the others; short ones more often.
+            if seconds[strategy] and sum(seconds[strategy]) > (5 if turn < repetitions else 1):
                 continue
-            seconds, counted[strategy] = _run(query, pushes, strategy)
-            taken[strategy].append(seconds)
-    return taken, counted
+            elapsed, counted[strategy] = _run(query, pushes, strategy)
+            seconds[strategy].append(elapsed)
+    return seconds, counted
 
 
 def _rows(
     experiment: Experiment,
     setting: Setting,
     mode: str,
-    taken: Mapping[str, list[float]],
+    seconds: Mapping[str, list[float]],
     counted: Mapping[str, dict[str, int]],
 ) -> Iterator[Row]:
-    # Others on the machine only ever make a run longer.
-    times = {s: min(t) for s, t in taken.items()}
-    anew = counted["iterative"]["inner_computed"]
+    # The minimum, as other processes only make a run longer.
+    times = {s: min(t) for s, t in seconds.items()}
+    recomputed = counted["iterative"]["inner_computed"]
     for strategy, work in counted.items():
         yield Row(
             experiment.name,
@@ -311,7 +311,7 @@ def _rows(
             work["view_intervals"],
             work["view_bytes"],
             times["iterative"] / times[strategy],
-            anew / work["inner_computed"] if anew and work["inner_computed"] else None,
+            recomputed / work["inner_computed"] if recomputed and work["inner_computed"] else None,
             experiment.paper.get(setting.x, ""),
         )
 
@@ -339,26 +339,26 @@ def _read(batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
 
 
 def _by_trigger(table: pa.Table) -> list[pa.Table]:
-    """The trades in pieces that each end with an event that can end a match."""
+    """The trades in pieces, each up to an event that can complete a match."""
     last = np.flatnonzero(np.asarray(table.column("symbol")) == OUTER[-1]) + 1
     cuts = [0, *last.tolist(), table.num_rows]
     return [table.slice(a, b - a) for a, b in itertools.pairwise(cuts) if b > a]
 
 
 def _show(console: Console, experiment: Experiment, rows: Sequence[Row]) -> None:
-    """A table for each mode, with as many columns as there is room for, and what is to be said about them."""
+    """Print a table for each mode, with as many columns as fit, and notes."""
     columns = [Column(experiment.axis, lambda r: r.x), *COLUMNS]
     chosen = widths(columns, rows, console.width)
     for mode in dict.fromkeys(r.mode for r in rows):
         title = f"Experiment {experiment.name}: {experiment.title} ({mode})"
-        own = [r for r in rows if r.mode == mode]
-        console.print(grouped(title, columns, chosen, own), crop=False)
+        mode_rows = [r for r in rows if r.mode == mode]
+        console.print(grouped(title, columns, chosen, mode_rows), crop=False)
     for note in _notes(experiment, rows, [c.name for c in columns[len(chosen) :]]):
         console.print(note, highlight=False)
 
 
 def _notes(experiment: Experiment, rows: Sequence[Row], hidden: Sequence[str]) -> Iterator[str]:
-    """What the paper found, what was left out and why."""
+    """The paper's results, and what is not shown."""
     if experiment.paper:
         yield "The paper: " + "; ".join(f"{x}: {words}" for x, words in experiment.paper.items())
     shown = {(r.x, r.mode) for r in rows}
@@ -377,7 +377,7 @@ def _ratio(ratio: float | None) -> str:
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:,.0f}"
 
 
-# What is to be seen in any case comes first.
+# The most important columns come first: on a narrow screen the last ones are dropped.
 COLUMNS: Sequence[Column] = (
     Column("strategy", lambda r: r.strategy),
     Column("s", lambda r: f"{r.seconds:.3f}"),

@@ -1,4 +1,4 @@
-"""Pictures of benchmarks, as PNG and SVG."""
+"""Charts of benchmarks, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# Colours that are told apart by most eyes, and marks for the others; the same for a strategy in every picture.
+# A colour-blind safe colour and a marker for each strategy, the same in every chart.
 STYLES = {
     "iterative": ("#444444", "s"),
     "rewrite": ("#e69f00", "D"),
@@ -23,14 +23,14 @@ STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is drawn, and how."""
+    """The kind of a chart."""
 
     shows: str = "seconds"
     """`seconds` or `KiB held`."""
     bars: bool = False
-    """Bars side by side, where settings are unlike, instead of lines from one to the next."""
+    """Bars instead of lines, for settings without an order."""
     panels: bool = False
-    """A setting is a place on the axis and, after a comma, a panel of its own."""
+    """The name of a setting is its place on the axis and, after a comma, its panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _Point:
 
 
 def draw(path: Path, title: str, axis: str, rows: Sequence[Any], picture: Picture) -> Path:
-    """The settings along the axis, every strategy, a panel for each mode; gives the PNG's path."""
+    """Draw all strategies over the settings, in a panel for each mode; returns the path of the PNG."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -60,16 +60,16 @@ def draw(path: Path, title: str, axis: str, rows: Sequence[Any], picture: Pictur
         sharey="row" if picture.panels else False,
         squeeze=False,
         layout="constrained",
-        width_ratios=[len({p.place for p in own}) for own in panels] if picture.bars else None,
+        width_ratios=[len({p.place for p in panel}) for panel in panels] if picture.bars else None,
     )
-    for area, own in zip(areas.flat, panels, strict=True):
-        if not own:
+    for area, panel in zip(areas.flat, panels, strict=True):
+        if not panel:
             area.set_axis_off()
             continue
         area.set_yscale("log")
-        (_bars if picture.bars else _lines)(area, own)
+        (_bars if picture.bars else _lines)(area, panel)
         area.set(xlabel=axis, ylabel=picture.shows)
-        area.set_title(": ".join(filter(None, (own[0].mode, own[0].part))), fontsize="medium")
+        area.set_title(": ".join(filter(None, (panel[0].mode, panel[0].part))), fontsize="medium")
     for area in areas.flat:
         _plain_scale(area)
     handles = {label: h for a in areas.flat for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
@@ -88,7 +88,7 @@ def _point(row: Any, picture: Picture) -> _Point:
 
 
 def _series(points: Sequence[_Point]) -> tuple[list[str], dict[str, list[float]]]:
-    """The places in order, and each strategy's value at every one of them; not a number where there is none."""
+    """The places in order, and each strategy's values at them; NaN where there is none."""
     places = list(dict.fromkeys(p.place for p in points))
     values = {(p.strategy, p.place): p.value for p in points}
     strategies = dict.fromkeys(p.strategy for p in points)
@@ -108,29 +108,29 @@ def _lines(area: Any, points: Sequence[_Point]) -> None:
 def _bars(area: Any, points: Sequence[_Point]) -> None:
     places, series = _series(points)
     width = 0.8 / len(series)
-    tall = [p.value for p in points if p.value]
+    heights = [p.value for p in points if p.value]
     upright = max(len(_short(p.value)) for p in points) > 3
     for number, (strategy, values) in enumerate(series.items()):
         colour = STYLES[strategy][0]
         middle = np.arange(len(places)) + (number - (len(series) - 1) / 2) * width
         area.bar(middle, [v or np.nan for v in values], width * 0.92, color=colour, label=strategy)
         for x, value in zip(middle, values, strict=True):
-            # A logarithmic scale has no zero: it is said at the bottom.
+            # A logarithmic scale has no zero: write it at the bottom.
             area.annotate(
-                *(_short(value), (x, value or min(tall) / 2), (0, 3)),
+                *(_short(value), (x, value or min(heights) / 2), (0, 3)),
                 textcoords="offset points",
                 ha="center",
                 fontsize=7,
                 rotation=90 if upright else 0,
                 color="black" if value else colour,
             )
-    area.set(xlim=(-0.5, len(places) - 0.5), ylim=(min(tall) / 2, max(tall) * 2))
+    area.set(xlim=(-0.5, len(places) - 0.5), ylim=(min(heights) / 2, max(heights) * 2))
     area.set_xticks(range(len(places)), [place.replace(", ", ",\n") for place in places])
     area.tick_params(axis="x", length=0)
 
 
 def _plain_scale(area: Any) -> None:
-    """Plain numbers on a logarithmic scale, as many as make its range clear."""
+    """Label the logarithmic scale with plain numbers, enough to show its range."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = area.get_ylim()
@@ -147,5 +147,5 @@ def _plain(value: float) -> str:
 
 
 def _short(value: float) -> str:
-    """Two digits that count, in plain decimals."""
+    """Two significant digits, in plain decimals."""
     return _plain(float(f"{value:.2g}")) if value < 100 else f"{value:,.0f}"

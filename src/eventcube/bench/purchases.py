@@ -31,7 +31,7 @@ _HOUR = 60
 
 @dataclass(slots=True)
 class _Request:
-    """One request on its way; `at` is the time of its latest step."""
+    """One request; `at` is the time of its latest step."""
 
     number: int
     draw: Random
@@ -42,13 +42,13 @@ class _Request:
         return self.draw.random() < probability
 
     def add(self, activity: str, person: str, amount: float, wait: int) -> None:
-        """A step some minutes after the one before, `wait` on average and at least one."""
+        """Add a step, `wait` minutes on average after the one before, at least one."""
         self.at += timedelta(minutes=1 + int(self.draw.expovariate(1 / wait)))
         self.steps.append((self.at, activity, self.number, person, amount))
 
 
 def purchase_log(requests: int = 2_000, seed: int = 7) -> pa.Table:
-    """The events of so many requests in order of time; the same seed gives the same log."""
+    """The events of a number of requests in time order; the same seed gives the same log."""
     draw = Random(seed)
     rows = [
         step

@@ -16,7 +16,7 @@ from eventcube.bench.workload import Sequence
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one engine spells what the forms need."""
+    """The SQL functions and operators of one engine."""
 
     micros: str
     timestamp: str
@@ -42,7 +42,7 @@ SPARK = Dialect(
 
 
 def chained(query: Sequence, dialect: Dialect, divisions: int, *, shared: bool = False, hint: str = "") -> str:
-    """Each event joined to the next through the buckets after its own; `shared` reads the table once for all."""
+    """Joins each event to the next by the buckets after its own; `shared` scans the table once."""
     bucket = dialect.bucket(_width(query, divisions))
     last = len(query.symbols) - 1
 
@@ -56,7 +56,7 @@ def chained(query: Sequence, dialect: Dialect, divisions: int, *, shared: bool =
 
 
 def anchored(query: Sequence, dialect: Dialect, divisions: int, *, shared: bool = False, hint: str = "") -> str:
-    """All events joined in the first one's bucket: more candidates, but the joins share one key."""
+    """Joins all events by the first one's bucket: more candidates, but all joins have the same key."""
     bucket = dialect.bucket(_width(query, divisions))
 
     def relation(i: int, source: str) -> str:
@@ -70,21 +70,21 @@ def anchored(query: Sequence, dialect: Dialect, divisions: int, *, shared: bool 
 def running_count(query: Sequence, dialect: Dialect, slice_windows: int | None = None, *, hint: str = "") -> str:
     """For an absent event: two events lie in the same gap if as many absent ones came before each.
 
-    With `slice_windows`, time is cut into slices of so many windows, each with the window after it, so that Spark can
-    count on all cores.
+    With `slice_windows`, time is cut into slices of that many windows, each with the window after it, so that Spark
+    counts on all cores.
     """
     partition = [query.key] if query.key else []
     columns = f"symbol, {', '.join(_columns(query, dialect))}"
     wanted = ", ".join(f"'{s}'" for s in (*query.symbols, query.absent))
     events = f"SELECT {columns} FROM trades WHERE symbol IN ({wanted})"
-    own = ""
+    home_filter = ""
     if slice_windows is not None:
         width = slice_windows * query.window_us
         home, halo = (f"{t} {dialect.divide} {width}" for t in ("t", f"(t - {query.window_us})"))
         slices = dialect.explode_distinct.format(f"{home}, {halo}")
         events = f"SELECT *, {home} AS home, {slices} AS slice FROM ({events}) e"
         partition.append("slice")
-        own = " AND a.home = a.slice"
+        home_filter = " AND a.home = a.slice"
     by = f"PARTITION BY {', '.join(partition)} " if partition else ""
     count = f"sum(CASE WHEN symbol = '{query.absent}' THEN 1 ELSE 0 END) OVER ({by}ORDER BY t ROWS UNBOUNDED PRECEDING)"
     counted = f"SELECT *, {count} AS gap FROM ({events}) e"
@@ -92,7 +92,7 @@ def running_count(query: Sequence, dialect: Dialect, slice_windows: int | None =
     return (
         f"WITH e AS ({counted}) SELECT {hint} {_output(query, dialect)} "
         f"FROM e a JOIN e b ON {same} AND {_later(query, 'a', 'b')} "
-        f"WHERE a.symbol = '{query.symbols[0]}' AND b.symbol = '{query.symbols[1]}'{own}"
+        f"WHERE a.symbol = '{query.symbols[0]}' AND b.symbol = '{query.symbols[1]}'{home_filter}"
     )
 
 
@@ -119,7 +119,7 @@ def next_absent(query: Sequence) -> str:
 
 
 def duckdb_forms(query: Sequence) -> Mapping[str, str]:
-    """What to try in DuckDB, by name."""
+    """The candidate queries for DuckDB, by name."""
     if query.absent:
         return {"running count": running_count(query, DUCKDB), "next by ASOF": next_absent(query)}
     forms = {}
@@ -130,7 +130,7 @@ def duckdb_forms(query: Sequence) -> Mapping[str, str]:
 
 
 def spark_forms(query: Sequence) -> Mapping[str, str]:
-    """What to try in Spark SQL, by name."""
+    """The candidate queries for Spark SQL, by name."""
     hints = {"": "", ", hash": "/*+ SHUFFLE_HASH(b, c, d, e) */"}
     if query.absent:
         return {

@@ -1,4 +1,4 @@
-"""`ec.match` on Spark against Spark itself: its pipeline without an engine, and the best self-join in Spark SQL."""
+"""Compares `ec.match` on Spark with its pipeline without the engine, and with the best self-join in Spark SQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eventcube.bench.self_join import spark_forms
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, KEYED_QUERIES, Q3, Sequence
 from eventcube.match import match
-from eventcube.spark.batch import spread_dataframe
+from eventcube.spark.batch import shuffled_dataframe
 from eventcube.spark.session import start_session
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class SparkRow:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query, and the shape of the trades it is asked of."""
+    """A query, and the shape of its trades."""
 
     query: Sequence
     trades: Trades
@@ -52,17 +52,17 @@ class Case:
 
 def eventcube_frame(events: DataFrame, query: Sequence) -> DataFrame:
     """The matches by eventcube."""
-    found: DataFrame = match(events, query.text, time="ts", type="symbol")
-    return found
+    matches: DataFrame = match(events, query.text, time="ts", type="symbol")
+    return matches
 
 
 def identity_frame(events: DataFrame, query: Sequence) -> DataFrame:
-    """What `ec.match` does around its engine, without it: the same columns, filter and shuffle through `mapInArrow`."""
-    return spread_dataframe(events, query.text, type="symbol")
+    """The pipeline of `ec.match` without the engine: the same columns, filter and shuffle, and `mapInArrow`."""
+    return shuffled_dataframe(events, query.text, type="symbol")
 
 
 def run_whole(frame: DataFrame) -> None:
-    """Computes every column of every row, and writes them nowhere."""
+    """Computes every column of every row, without writing them."""
     frame.write.format("noop").mode("overwrite").save()
 
 
@@ -82,7 +82,7 @@ def comparison_cases(events: int) -> list[Case]:
 
 
 def scaling_cases(events: int) -> list[Case]:
-    """From a twentieth of the events to all of them, and from 100 keys to a million, with as many matches an event."""
+    """A twentieth of the events and all of them; 100 to a million keys, with the same matches per event."""
     sizes = [Case(query, Trades(size)) for query in (ENGINE_QUERIES[0], Q3) for size in (events // 20, events)]
     by_keys = [
         Case(replace(Q3, name=f"Q3/{keys}", window_ms=60 * keys), Trades(events, accounts=keys))
@@ -91,20 +91,20 @@ def scaling_cases(events: int) -> list[Case]:
     return sizes + by_keys
 
 
-_TIED = "a.account = b.account = c.account"
+_KEYED = "a.account = b.account = c.account"
 NESTED = {
-    "skeleton": f"PATTERN SEQ(INTC a, DELL b, QQQ c, {_TIED}) WITHIN 60 s",
-    "negated": f"PATTERN SEQ(INTC a, !SEQ(MSFT m, FCF f, m.account = f.account = a.account), DELL b, QQQ c, {_TIED}) "
+    "skeleton": f"PATTERN SEQ(INTC a, DELL b, QQQ c, {_KEYED}) WITHIN 60 s",
+    "negated": f"PATTERN SEQ(INTC a, !SEQ(MSFT m, FCF f, m.account = f.account = a.account), DELL b, QQQ c, {_KEYED}) "
     "WITHIN 60 s",
     "positive": "PATTERN SEQ(INTC a, SEQ(MSFT m, FCF f, m.account = f.account = a.account, "
-    f"m.volume + f.volume > 1860), DELL b, QQQ c, {_TIED}) WITHIN 60 s",
+    f"m.volume + f.volume > 1860), DELL b, QQQ c, {_KEYED}) WITHIN 60 s",
 }
-"""A nested query, negated and not, and what is left of it without its nested part."""
+"""A nested query, negated and positive, and its flat skeleton without the nested part."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedRow:
-    """One of the nested queries: the time, and how many times the skeleton's that is."""
+    """One of the nested queries: its time, and the ratio to the skeleton's time."""
 
     query: str
     events: int
@@ -123,8 +123,8 @@ def bench_nested_spark(
         frame = _events(session, Trades(events), data)
 
         def matches(text: str) -> DataFrame:
-            found: DataFrame = match(frame, f"{text} RETURN a.ts AS a, b.ts AS b, c.ts AS c", time="ts", type="symbol")
-            return found
+            result: DataFrame = match(frame, f"{text} RETURN a.ts AS a, b.ts AS b, c.ts AS c", time="ts", type="symbol")
+            return result
 
         counts = {name: matches(text).count() for name, text in NESTED.items()}
         runs: dict[str, Callable[[], object]] = {
@@ -168,7 +168,7 @@ def bench_spark(
             rows.append(_measure(session, case, data, repetitions, chosen))
     finally:
         session.stop()
-    console.print(_shown(rows, repetitions))
+    console.print(_table(rows, repetitions))
     header = {"machine": machine("pyspark"), "master": master, "repetitions": repetitions}
     console.print(f"Saved: {save(out, name, header, rows)}")
     return rows
@@ -178,20 +178,21 @@ def _measure(session: SparkSession, case: Case, data: Path, repetitions: int, si
     query = case.query
     frame = _events(session, case.trades, data)
     contestants: dict[str, Callable[[], object]] = {}
-    form, found, shared = "", {}, [*query.variables]
+    form, checksums, variables = "", {}, [*query.variables]
     if "match" in sides:
         contestants["match"] = lambda: run_whole(eventcube_frame(frame, query))
-        found["eventcube"] = frame_checksum(eventcube_frame(frame, query), ["start", "end", *shared])
+        checksums["eventcube"] = frame_checksum(eventcube_frame(frame, query), ["start", "end", *variables])
     if "identity" in sides:
         contestants["identity"] = lambda: run_whole(identity_frame(frame, query))
     if "sql" in sides:
         forms = spark_forms(query)
         frame.createOrReplaceTempView("trades")
-        # At the size that is measured: another form may be the fastest for fewer events.
+        # At the measured size: another form may be faster for fewer events.
         form = fastest(forms, lambda sql: run_whole(session.sql(sql)), tries=1)
         contestants["sql"] = lambda: run_whole(session.sql(forms[form]))
-        found["Spark SQL"] = frame_checksum(session.sql(forms[form]), [shared[0], shared[-1], *shared])
-    matches = same_matches(query.name, found) if found else 0
+        times = [variables[0], variables[-1], *variables]
+        checksums["Spark SQL"] = frame_checksum(session.sql(forms[form]), times)
+    matches = same_matches(query.name, checksums) if checksums else 0
     rates = {side: case.trades.events / timing.median for side, timing in alternate(contestants, repetitions).items()}
     ours, identity, by_sql = (rates.get(side, 0.0) for side in SIDES)
     return SparkRow(
@@ -210,12 +211,12 @@ def _measure(session: SparkSession, case: Case, data: Path, repetitions: int, si
 
 
 def _events(session: SparkSession, shape: Trades, data: Path) -> DataFrame:
-    """The trades as Parquet, written once and kept."""
+    """The trades as Parquet files, written once."""
     folder = shape.write(data / f"trades-{shape.events}-{shape.accounts}-{shape.seed}")
     return session.read.parquet(str(folder.resolve()))
 
 
-def _shown(rows: Iterable[SparkRow], repetitions: int) -> Table:
+def _table(rows: Iterable[SparkRow], repetitions: int) -> Table:
     table = Table(title=f"M events/s on Spark, median of {repetitions}", title_justify="left")
     for column in ("query", "events", "keys", "matches", "ec.match", "identity", "SQL", "/identity", "/SQL"):
         table.add_column(column, justify="right")

@@ -1,4 +1,4 @@
-"""Generates stock trades: the events that the papers' queries, and the benchmarks here, are asked of.
+"""Generates stock trades: the events of the papers' queries, and of the benchmarks here.
 
 The sequence of trades depends on the seed and the shape alone. It is drawn in blocks of fixed size, so a shorter run is
 a prefix of a longer one and no way of cutting it into batches, row groups or files changes a value.
@@ -37,7 +37,7 @@ _MARKER = "_trades.json"
 
 @dataclass(frozen=True, slots=True)
 class Trades:
-    """The shape of a run: how many trades, how far apart, for how many accounts, and the symbols' relative rates."""
+    """The shape of the trades: their number, distance in time, accounts, and relative rates of the symbols."""
 
     events: int = 1_000_000
     seed: int = 7
@@ -72,7 +72,7 @@ class Trades:
         return pa.Table.from_batches(self.batches(), SCHEMA).combine_chunks()
 
     def write(self, folder: Path, *, file_events: int = 2_500_000, group_events: int = 250_000) -> Path:
-        """Writes Parquet files into the folder, in bounded memory; keeps what is there if it holds the same trades."""
+        """Writes Parquet files into the folder, in bounded memory; does nothing if it has the same trades."""
         wanted = {**asdict(self), "file_events": file_events, "group_events": group_events}
         marker = folder / _MARKER
         if marker.exists() and json.loads(marker.read_text()) == wanted:
@@ -83,7 +83,7 @@ class Trades:
             with pq.ParquetWriter(folder / f"part-{number:05d}.parquet", SCHEMA) as writer:
                 for group in _cut(batches, group_events):
                     writer.write_table(pa.Table.from_batches(group, SCHEMA), row_group_size=group_events)
-        # The marker comes last: a run that was cut short is done again.
+        # The marker comes last, so that an interrupted run is repeated.
         marker.write_text(json.dumps(wanted))
         return folder
 
@@ -100,7 +100,7 @@ def trades(
 
 
 def _walk(codes: NDArray[np.int32], steps: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each symbol's running sum of its own steps, going on from its level; the levels move on."""
+    """Each symbol's running sum of its steps, starting at its level; updates the levels."""
     order = np.argsort(codes, kind="stable")
     sums = np.cumsum(steps[order])
     counts = np.bincount(codes, minlength=len(level))
@@ -113,20 +113,20 @@ def _walk(codes: NDArray[np.int32], steps: NDArray[np.float64], level: NDArray[n
 
 
 def _reflected(walk: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The walk thrown back at 90 and at 110, so that every symbol stays around 100 however long it goes on."""
+    """The walk reflected at 90 and 110, so that prices stay around 100."""
     return 90.0 + np.abs((walk + 10.0) % 40.0 - 20.0)
 
 
 def _cut(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The same rows in runs of `size`; each run must be used up before the next is asked for."""
+    """The same rows in runs of `size`; each run must be consumed before the next."""
     rest = next(batches, None)
 
     def run() -> Iterator[pa.RecordBatch]:
         nonlocal rest
-        room = size
-        while room and rest is not None:
-            head, tail = rest.slice(0, room), rest.slice(room)
-            room -= head.num_rows
+        remaining = size
+        while remaining and rest is not None:
+            head, tail = rest.slice(0, remaining), rest.slice(remaining)
+            remaining -= head.num_rows
             rest = tail if tail.num_rows else next(batches, None)
             yield head
 

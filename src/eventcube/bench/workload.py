@@ -1,4 +1,4 @@
-"""The queries that the benchmarks ask of the trades."""
+"""The benchmark queries over trades."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VARIABLES = "abcde"
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A SEQ of symbols as data, from which both the query's text and the SQL that stands against it are written."""
+    """A SEQ of symbols as data, to write both the query and its SQL counterpart."""
 
     name: str
     symbols: tuple[str, ...]
@@ -32,11 +32,11 @@ class Sequence:
 
     @property
     def text(self) -> str:
-        """The query as eventcube reads it; the whole result is the times of the events."""
+        """The query for eventcube, which returns the times of the events."""
         parts = [f"{symbol} {variable}" for symbol, variable in zip(self.symbols, self.variables, strict=True)]
         shared = list(self.variables)
         if self.absent:
-            # What is absent is absent for the same key.
+            # The absent event is one of the same key.
             only = f", m.{self.key} = a.{self.key}" if self.key else ""
             parts.insert(1, f"!({self.absent} m{only})" if only else f"!{self.absent} m")
         if self.key:
@@ -48,7 +48,7 @@ class Sequence:
         return f"PATTERN SEQ({', '.join(parts)}) WITHIN {window} RETURN {returned}"
 
     def keyed(self, key: str = "account", keys: int = 1000) -> Sequence:
-        """The same sequence within one key, in a window as much longer as one key's events are rarer."""
+        """The same sequence by key, with a window longer by the number of keys, as events of one key are rarer."""
         return replace(self, name=f"{self.name}k", key=key, window_ms=self.window_ms * keys)
 
 

@@ -1,4 +1,4 @@
-"""`eventcube bench`: the benchmarks, as `eventcube.bench` holds them."""
+"""`eventcube bench`: the benchmarks of `eventcube.bench`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OUT = click.option(
 )
 
 
-def _repetitions(default: int, counted: str = "the median counts") -> Callable[[_Command], _Command]:
+def _repetitions(default: int, statistic: str = "the median counts") -> Callable[[_Command], _Command]:
     return click.option(
         "--repetitions",
         type=click.IntRange(1),
         default=default,
         show_default=True,
-        help=f"How often each is timed; {counted}.",
+        help=f"How often each is timed; {statistic}.",
     )
 
 
@@ -103,7 +103,7 @@ def spark(out: Path, data: Path, events: int, master: str, repetitions: int, sca
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Streams so many times as long.",
+    help="Factor for the length of the streams.",
 )
 @_repetitions(3, "short runs more often; the shortest counts")
 @click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")

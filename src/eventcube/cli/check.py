@@ -1,4 +1,4 @@
-"""`eventcube check`: is a query right, and does it fit the events?"""
+"""`eventcube check`: reports errors and probable mistakes of a query."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 import click
 import pyarrow as pa
 
-from eventcube.check import examine, looked_at
+from eventcube.check import examine, inspected_columns
 from eventcube.cli.columns import input_columns, parse_columns
+from eventcube.cli.input_warnings import input_names
 from eventcube.cli.inputs import FORMATS, Inputs, find_inputs
-from eventcube.cli.notes import input_names
 from eventcube.cli.query import read_query
 from eventcube.cli.settings import EVENT_SETTINGS, takes_options
 from eventcube.errors import OptionError
@@ -41,8 +41,8 @@ def check(
 ) -> None:
     """Check QUERY (a file, or the text itself): its syntax, its conditions, and that it fits the columns and events.
 
-    Prints the query in its normal form and "ok", or all that is wrong (exit code 2); what is probably a slip is told as
-    a warning. With INPUT the times and types of its events are read, too. Starts no Spark.
+    Prints the query in its normal form and "ok", or all errors (exit code 2). Warns of probable mistakes. With INPUT,
+    the times and types of its events are checked, too. Starts no Spark.
 
     \b
     Example:
@@ -50,24 +50,24 @@ def check(
           --type kind --columns 'ts timestamp, kind string, user string'
     """
     parsed = read_query(query)
-    named = (*inputs, *schema)
-    if named and columns:
+    paths = (*inputs, *schema)
+    if paths and columns:
         raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
     known, names, shown, batches = None, set[str](), None, iter(())
     if columns:
         known = parse_columns(columns)
-    elif named:
-        found = find_inputs(named, input_format)
-        known, names, shown = input_columns(found, options.time), input_names(found), found.shown
-        batches = _events(found, looked_at(known, options.time, options.type), options.time)
+    elif paths:
+        files = find_inputs(paths, input_format)
+        known, names, shown = input_columns(files, options.time), input_names(files), files.shown
+        batches = _events(files, inspected_columns(known, options.time, options.type), options.time)
     result = examine(parsed, known, batches, options, sources=names, shown=shown, spell=as_flag)
-    # A type that no event has is what `run` refuses, too.
+    # A type that no event has is an error, as in `run`.
     missing = [replace(w, code="EC202") for w in result.warnings if w.code == "EC501"]
     warnings = [w for w in result.warnings if w.code != "EC501"]
     errors = [*result.errors, *missing]
-    told = [*result.rendered(warnings, "warning"), *result.rendered(errors, "error")]
-    if told:
-        click.echo("\n\n".join(told), err=True)
+    messages = [*result.rendered(warnings, "warning"), *result.rendered(errors, "error")]
+    if messages:
+        click.echo("\n\n".join(messages), err=True)
     if errors:
         context.exit(_MISTAKE)
     click.echo(print_query(parsed))

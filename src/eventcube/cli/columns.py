@@ -1,4 +1,4 @@
-"""The columns of events: from files, or from a list as one would write it in SQL."""
+"""The columns of events, from files or from a column list as in SQL."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def parse_columns(text: str) -> pa.Schema:
     """Columns as written in SQL: `ts timestamp, kind string, price double`."""
     fields, at = [], 0
     while at < len(text):
-        found = _COLUMN.match(text, at)
-        if found is None:
+        matched = _COLUMN.match(text, at)
+        if matched is None:
             raise InputError(
                 f"cannot read the columns from {text[at:].strip()!r} on",
                 code="EC326",
                 hint="write a name and a type for each: --columns 'ts timestamp, kind string, price double'",
             )
-        name, type_ = found[1], found[2].lower()
+        name, type_ = matched[1], matched[2].lower()
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         if type_ not in TYPES:
-            raise InputError(f"unknown column type {found[2]!r}", code="EC326", hint=did_you_mean(type_, TYPES))
+            raise InputError(f"unknown column type {matched[2]!r}", code="EC326", hint=did_you_mean(type_, TYPES))
         fields.append(pa.field(name, TYPES[type_]))
-        at = found.end()
+        at = matched.end()
     return pa.schema(fields)
 
 
 def input_columns(inputs: Inputs, time: str) -> pa.Schema:
-    """The columns of files, found without Spark: from Parquet's footer, or from all the values of text."""
+    """The columns of files, read without Spark: from Parquet's footer, or inferred from all values of text."""
     from eventcube.cli.arrow_input import input_schema
 
     return input_schema(inputs, time)

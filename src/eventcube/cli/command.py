@@ -1,4 +1,4 @@
-"""The command `eventcube`, and what every subcommand shares: one clear message for a mistake, and exit codes."""
+"""The command `eventcube`: subcommands, error messages, exit codes and signals."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ MISTAKE, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 
 class Commands(click.Group):
-    """A group whose errors are told in one message: exit code 2 for a user's mistake, 130 for Ctrl-C."""
+    """A group that prints errors as one message: exit code 2 for a user's mistake, 130 for Ctrl-C."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a subcommand; a reader that went away, as `head` does, ends it quietly."""
+        """Run a subcommand; it ends quietly when the reader of its output does, as `head`."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            _forget_output()
+            _discard_output()
             return PIPE_CLOSED
         return result
 
     def main(self, *args: Any, **settings: Any) -> NoReturn:
-        """Run a subcommand and leave with its exit code."""
+        """Run a subcommand and exit with its code."""
         settings["standalone_mode"] = False
-        with _ended_by_signals(), warnings.catch_warnings():
+        with _raise_on_signals(), warnings.catch_warnings():
             warnings.simplefilter("always", EventCubeWarning)
             warnings.showwarning = _show_warning
             try:
@@ -54,23 +54,23 @@ class Commands(click.Group):
                 error.show()
                 code = MISTAKE
             except OSError as error:
-                _forget_output()
+                _discard_output()
                 place = f"{error.filename}: " if error.filename else ""
                 click.echo(f"error[EC426]: {place}{error.strerror or error}", err=True)
                 code = MISTAKE
             except (click.Abort, KeyboardInterrupt, _Terminated, SystemError) as error:
-                code = _ended(error)
+                code = _signal_exit_code(error)
         sys.exit(code if isinstance(code, int) else 0)
 
 
 class _Terminated(SystemExit):
-    """A signal asked the process to end. It is told at the end: standard error may be sent elsewhere meanwhile."""
+    """A signal asked the process to end; printed last, as standard error may be redirected until then."""
 
 
-def _ended(error: BaseException) -> Any:
-    """Tell that a signal came, and give the exit code; other errors are raised again.
+def _signal_exit_code(error: BaseException) -> Any:
+    """Print which signal ended the command, and return the exit code; other errors are raised again.
 
-    One that comes while a compiled loop begins is told by an error around it.
+    A signal at the start of a compiled loop is the cause of a SystemError.
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, click.Abort | KeyboardInterrupt | _Terminated):
@@ -83,35 +83,35 @@ def _ended(error: BaseException) -> Any:
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let the signals that ask a process to end do so as Ctrl-C does: what is temporary is removed on the way out."""
+def _raise_on_signals() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into exceptions, as Ctrl-C is one, so that temporary files are removed."""
 
     def end(number: int, _: FrameType | None) -> NoReturn:
-        # Once is enough: a second one must not cut off the removal.
-        for other in taken:
+        # A second signal must not interrupt the clean-up.
+        for other in handled:
             signal.signal(other, signal.SIG_IGN)
         raise _Terminated(128 + number)
 
-    taken: list[int] = []
+    handled: list[int] = []
     if threading.current_thread() is threading.main_thread():
-        # One that is ignored stays so, as under nohup.
-        taken += [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in taken:
+        # Ignored signals stay ignored, as under nohup.
+        handled += [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _forget_output() -> None:
-    """Throw away what standard output could not take, so that leaving does not try once more."""
+def _discard_output() -> None:
+    """Redirect standard output to nowhere, so that exiting does not try to flush it again."""
     with contextlib.suppress(OSError, ValueError):
         output = sys.stdout.fileno()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, output)
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, output)
+        os.close(null)
 
 
 def _show_warning(

@@ -1,4 +1,4 @@
-"""Compiles the engine's loops at the first run, and says so: it takes far longer than most runs."""
+"""Compiles the engine's loops at the first run, with a message, since it takes longer than most runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from eventcube.cli.progress import working
 
 
 def compile_loops(*, quiet: bool = False) -> float:
-    """Compile the loops that are not kept yet, if there are any; gives the seconds that it took."""
-    # Loaded when the engine is.
+    """Compile the loops that are not cached yet; returns the seconds it took."""
+    # Imports the engine, which takes a while.
     from eventcube.engine.warm import uncompiled, warm
 
     begun = clock.monotonic()

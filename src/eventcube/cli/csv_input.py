@@ -1,4 +1,4 @@
-"""The columns of CSV files, and their types: found by looking at every value, the same with and without Spark."""
+"""The columns of CSV files, with types inferred from every value, the same with and without Spark."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from eventcube.cli.readable import readable
+from eventcube.cli.read_errors import plain_read_errors
 from eventcube.errors import InputError
 
-# With threads, Arrow does not know the number of a row that is wrong.
+# With threads, Arrow does not report the number of a malformed row.
 _READ = pa_csv.ReadOptions(use_threads=False, block_size=4 << 20)
-_LADDERS: tuple[tuple[pa.DataType, ...], ...] = (
+# Type families; within one, a later type can hold the values of an earlier one.
+_TYPE_FAMILIES: tuple[tuple[pa.DataType, ...], ...] = (
     (pa.int64(), pa.float64()),
     (pa.bool_(),),
     (pa.date32(), pa.timestamp("us"), pa.timestamp("ns")),
@@ -25,38 +26,38 @@ ZONE = r"(Z|[+-]\d\d:\d\d)"
 
 
 def read_options(types: pa.Schema | None = None) -> pa_csv.ConvertOptions:
-    """An empty field is null, in quotes or not, and nothing else is, as on Spark."""
+    """Only empty fields are null, in quotes or not, as on Spark."""
     known = {field.name: field.type for field in types} if types is not None else None
     return pa_csv.ConvertOptions(column_types=known, null_values=[""], strings_can_be_null=True)
 
 
-def csv_columns(files: Sequence[str], look_at: Callable[[pa.RecordBatch], None] | None = None) -> pa.Schema:
-    """The columns of the files, which all must have the same; one pass over all values.
+def csv_columns(files: Sequence[str], observe: Callable[[pa.RecordBatch], None] | None = None) -> pa.Schema:
+    """The columns of the files, which must be the same in all; one pass over all values.
 
-    Times with more than six digits of a second are in nanoseconds, so that Arrow can read them. `look_at` is shown
-    all rows, as text.
+    Times with more than six decimals are in nanoseconds, so that Arrow can read them. `observe` is called with all
+    rows, as text.
     """
     names: list[str] = []
-    guesses: list[_Guess] = []
+    inferred: list[_InferredType] = []
     for file in files:
-        with readable([file], "csv"):
+        with plain_read_errors([file], "csv"):
             header = _header(file)
         if not names:
-            names, guesses = header, [_Guess() for _ in header]
+            names, inferred = header, [_InferredType() for _ in header]
             _refuse_duplicates(names, file)
         elif header != names:
             raise InputError(_difference(file, header, files[0], names), code="EC331", hint="read them one by one")
-        with readable([file], "csv"):
+        with plain_read_errors([file], "csv"):
             for batch in _as_text(file, names):
-                for guess, column in zip(guesses, batch.columns, strict=True):
-                    guess.look_at(column)
-                if look_at is not None:
-                    look_at(batch)
-    return pa.schema([(name, guess.type) for name, guess in zip(names, guesses, strict=True)])
+                for column_type, column in zip(inferred, batch.columns, strict=True):
+                    column_type.narrow(column)
+                if observe is not None:
+                    observe(batch)
+    return pa.schema([(name, column_type.type) for name, column_type in zip(names, inferred, strict=True)])
 
 
 def in_microseconds(type_: pa.DataType) -> pa.DataType:
-    """The type itself, times counted in microseconds."""
+    """The type, with timestamps in microseconds."""
     return pa.timestamp("us", type_.tz) if pa.types.is_timestamp(type_) else type_
 
 
@@ -71,9 +72,9 @@ def _as_text(file: str, names: Iterable[str]) -> pa_csv.CSVStreamingReader:
 
 
 def _refuse_duplicates(names: list[str], file: str) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"column {twice!r} occurs twice in {file}", code="EC301", hint="rename one of the two")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise InputError(f"column {duplicate!r} occurs twice in {file}", code="EC301", hint="rename one of the two")
 
 
 def _difference(file: str, header: list[str], first: str, names: list[str]) -> str:
@@ -84,11 +85,10 @@ def _difference(file: str, header: list[str], first: str, names: list[str]) -> s
     return f"{file} has the columns of {first} in another order"
 
 
-class _Guess:
-    """What a column can be, after the values looked at so far.
+class _InferredType:
+    """The possible types of a column, given the values so far.
 
-    `types` are the narrowest and those that hold all its values as well; None before the first value, and empty if
-    only text is left.
+    `types` are the narrowest type that fits and wider ones; None before the first value, and empty if only text fits.
     """
 
     def __init__(self) -> None:
@@ -98,19 +98,20 @@ class _Guess:
     def type(self) -> pa.DataType:
         return self.types[0] if self.types else pa.string()
 
-    def look_at(self, text: pa.Array) -> None:
+    def narrow(self, text: pa.Array) -> None:
+        """Drop the types that do not fit these values."""
         if text.null_count < len(text):
-            ladders = _LADDERS if self.types is None else (self.types,)
-            self.types = next((left for ladder in ladders if (left := _fitting(text, ladder))), ())
+            families = _TYPE_FAMILIES if self.types is None else (self.types,)
+            self.types = next((types for family in families if (types := _fitting(text, family))), ())
 
 
-def _fitting(text: pa.Array, ladder: tuple[pa.DataType, ...]) -> tuple[pa.DataType, ...]:
-    """The ladder from the first type on that all values fit."""
-    return next((ladder[i:] for i, type_ in enumerate(ladder) if _fits(text, type_)), ())
+def _fitting(text: pa.Array, family: tuple[pa.DataType, ...]) -> tuple[pa.DataType, ...]:
+    """The family from the first type that fits all values."""
+    return next((family[i:] for i, type_ in enumerate(family) if _fits(text, type_)), ())
 
 
 def _fits(text: pa.Array, type_: pa.DataType) -> bool:
-    """Whether every value can be read as that type by Arrow and by Spark."""
+    """Whether both Arrow and Spark can read every value as the type."""
     if pa.types.is_boolean(type_):
         return _all(pc.is_in(pc.utf8_lower(text), pa.array(["true", "false", None])))
     try:
@@ -121,8 +122,8 @@ def _fits(text: pa.Array, type_: pa.DataType) -> bool:
         # Arrow reads 0x1F, Spark does not.
         return not pc.any(pc.match_substring(text, "x", ignore_case=True)).as_py()
     if pa.types.is_floating(type_):
-        odd = pc.invert(pc.is_finite(read))
-        return not pc.any(odd).as_py() or _all(pc.equal(text.filter(odd), "NaN"))
+        not_finite = pc.invert(pc.is_finite(read))
+        return not pc.any(not_finite).as_py() or _all(pc.equal(text.filter(not_finite), "NaN"))
     zone = ZONE if pa.types.is_timestamp(type_) and type_.tz else ""
     return _all(pc.match_substring_regex(text, f"{MOMENT}{zone}$"))
 

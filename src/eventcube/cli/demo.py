@@ -1,4 +1,4 @@
-"""`eventcube demo`: a hospital day with planted violations, found again on Spark."""
+"""`eventcube demo`: finds planted violations in a generated hospital day, on Spark."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def demo(events: int, seed: int, out: Path, master: str) -> int:
         begun = clock.monotonic()
         with spark.working("matching on Spark"):
             read = spark.session.read.parquet(str(folder.resolve()))
-            found = match(read, QUERY, time="ts", type="kind")
-            files.write_folder(found, str(matches.resolve()), "parquet")
+            result = match(read, QUERY, time="ts", type="kind")
+            files.write_folder(result, str(matches.resolve()), "parquet")
         seconds = clock.monotonic() - begun
     finally:
         spark.close()
@@ -110,7 +110,7 @@ def _rounds(matches: pa.Table) -> list[Round]:
 
 
 def _report(day: Day, found: list[Round]) -> bool:
-    """Print what was found beside what was planted; gives whether they agree."""
+    """Print the violations found beside those planted; returns whether they agree."""
     planted = {(v.tool, v.recycled, v.washed, v.operated): v.care for v in day.planted}
     expected = Counter(planted.values())
     counted = Counter(planted.get(key, NOT_PLANTED) for key in found)
@@ -151,7 +151,7 @@ def _next_steps(folder: Path, query: Path) -> None:
 
 
 def _program() -> str:
-    """The command as it can be typed here: `make demo` runs it in an environment that is not on the PATH."""
+    """The command to type here; `make demo` runs it from an environment that is not on the PATH."""
     here = Path(sys.argv[0])
     if shutil.which("eventcube") or here.name != "eventcube":
         return "eventcube"

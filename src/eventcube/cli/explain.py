@@ -34,8 +34,8 @@ def explain(
 ) -> None:
     """Show the plan of QUERY (a file, or the text itself) over INPUT: keys, predicates, steps and the result's columns.
 
-    Without INPUT or --columns, columns are taken to be there as the query names them. Starts no Spark. With --analyze
-    the query is run, and what the cost model expected of each strategy stands beside what was done.
+    Without INPUT or --columns, the columns that the query names are assumed to exist. Starts no Spark. With --analyze
+    the query is run, and its counters stand beside the cost model's estimates for each strategy.
 
     \b
     Example:
@@ -45,20 +45,20 @@ def explain(
     if inputs and columns:
         raise OptionError("INPUT and --columns say the same twice", code="EC422", hint="leave out one of them")
     if inputs:
-        found = input_columns(find_inputs(inputs, input_format), options.time)
+        schema = input_columns(find_inputs(inputs, input_format), options.time)
     else:
         known = {options.time: pa.timestamp("us"), **({options.type: pa.string()} if options.type is not None else {})}
-        found = parse_columns(columns) if columns else mentioned_columns(parsed, known)
+        schema = parse_columns(columns) if columns else mentioned_columns(parsed, known)
     if analyze or options.strategy != StrategyChoice() or any(nested(parsed.pattern)):
-        # What knows the strategies takes a while to load.
+        # Imports the strategies, which takes a while.
         from eventcube.cli.arrow_input import read_events
         from eventcube.explain import explain_query
 
         if analyze and not inputs:
             raise OptionError("--analyze needs events", code="EC419", hint="name an INPUT")
-        events = read_events(find_inputs(inputs, input_format), options.time) if analyze else found
+        events = read_events(find_inputs(inputs, input_format), options.time) if analyze else schema
         if analyze:
             compile_loops()
         click.echo(explain_query(parsed, events, options, analyze=analyze))
         return
-    click.echo(plan.explain(parsed, found, options))
+    click.echo(plan.explain(parsed, schema, options))

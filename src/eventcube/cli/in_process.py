@@ -42,7 +42,7 @@ class InProcess:
         with working(f"reading {inputs.shown}", quiet=quiet):
             self.events = read_events(inputs, options.time)
         self.columns = self.events.schema
-        # What the events show is looked for before the run; see `survey`.
+        # The command warns of mistakes that the events show before the run; see `survey`.
         self.runtime = Runtime.from_options(query, options, schema=self.events.schema, advise=False)
         self._columns = flat_columns(self.runtime.schema, event_columns(query) if flat else ())
         self.schema = plain_schema(self.runtime.schema, self._columns)
@@ -61,34 +61,41 @@ class InProcess:
 
     @cached_property
     def survey(self) -> Survey:
-        """What the input holds."""
-        aside = self._aside()
-        reasons = dict(_counted(aside[REASON]))
-        places = {reason: pc.index(aside[REASON], reason).as_py() for reason in reasons}
-        examples = {reason: example_of(aside[self.options.time][place]) for reason, place in places.items()}
+        """Counts over the input."""
+        skipped_rows = self._skipped_rows()
+        reasons = dict(_counted(skipped_rows[REASON]))
+        first_rows = {reason: pc.index(skipped_rows[REASON], reason).as_py() for reason in reasons}
+        examples = {reason: example_of(skipped_rows[self.options.time][row]) for reason, row in first_rows.items()}
         if self.options.type is None:
             return Survey(self.events.num_rows, reasons, examples)
-        there = Counter(dict(_counted(self.events[self.options.type])))
+        present = Counter(dict(_counted(self.events[self.options.type])))
         wanted = wanted_types(self.query, self.options.concepts)
-        missing = frozenset(name for name, types in wanted.items() if not types & there.keys())
-        skipped = {name: why for name, types in wanted.items() if (why := self._skipped(types, aside, there))}
-        return Survey(self.events.num_rows, reasons, examples, missing, first(there) if missing else (), skipped)
+        missing = frozenset(name for name, types in wanted.items() if not types & present.keys())
+        skipped = {
+            name: by_reason
+            for name, types in wanted.items()
+            if (by_reason := self._skipped_by_reason(types, skipped_rows, present))
+        }
+        return Survey(self.events.num_rows, reasons, examples, missing, first(present) if missing else (), skipped)
 
-    def _skipped(self, types: Collection[str], aside: pa.Table, there: Mapping[str, int]) -> dict[str, int]:
-        """Why rows of some types are skipped, if all of them are; nothing if one is not."""
-        own = aside.filter(pc.is_in(aside[self.options.type].cast(pa.string()), pa.array(sorted(types), pa.string())))
-        return dict(_counted(own[REASON])) if own.num_rows == sum(there[t] for t in types if t in there) else {}
+    def _skipped_by_reason(
+        self, types: Collection[str], skipped: pa.Table, present: Mapping[str, int]
+    ) -> dict[str, int]:
+        """The number of rows of some types by the reason why they are skipped; empty if one is not."""
+        wanted = pa.array(sorted(types), pa.string())
+        rows = skipped.filter(pc.is_in(skipped[self.options.type].cast(pa.string()), wanted))
+        return dict(_counted(rows[REASON])) if rows.num_rows == sum(present[t] for t in types if t in present) else {}
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
-        """The earliest matches, and how many there are."""
+        """The earliest matches, and the number of all."""
         check()
-        kept, total = self.schema.empty_table(), 0
+        earliest, total = self.schema.empty_table(), 0
         order = [(name, "ascending") for name in (self.schema.names if self.query.agg else ("end", "start"))]
         for batch in self.batches():
             total += batch.num_rows
-            kept = pa.concat_tables([kept, pa.Table.from_batches([batch], self.schema)])
-            kept = kept.sort_by(order).slice(0, most)
-        return kept, total
+            earliest = pa.concat_tables([earliest, pa.Table.from_batches([batch], self.schema)])
+            earliest = earliest.sort_by(order).slice(0, most)
+        return earliest, total
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All matches, as they are found."""
@@ -108,13 +115,13 @@ class InProcess:
 
     def write_set_aside(self, path: Path, format_: str) -> None:
         """Write the skipped rows, with the reason."""
-        rows = self._aside()
+        rows = self._skipped_rows()
         write_batches(rows.to_batches(), rows.schema, format_, path)
 
     def close(self) -> None:
         """Nothing to give back."""
 
-    def _aside(self) -> pa.Table:
+    def _skipped_rows(self) -> pa.Table:
         skipped: pa.Table = find_skipped(self.events, self.options)
         return skipped
 
@@ -127,7 +134,7 @@ class InProcess:
 
 
 def _counted(column: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
-    """The texts of a column, and how often each is there."""
+    """The distinct texts of a column, with their counts."""
     for count in pc.value_counts(column).to_pylist():
         if count["values"] is not None:
             yield str(count["values"]), int(count["counts"])

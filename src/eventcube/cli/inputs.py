@@ -1,4 +1,4 @@
-"""Finds the files of an input and tells their format."""
+"""Finds the files of an input and their format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files of one format. `paths` is what was named (folders stay folders); remote addresses are left to Spark."""
+    """Files of one format. `paths` are as the user gave them (folders stay folders); Spark reads remote ones."""
 
     paths: tuple[str, ...]
     files: tuple[str, ...]
@@ -32,17 +32,17 @@ class Inputs:
         return self.paths[0] if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
 
 
-def find_inputs(named: Sequence[str], format_: str | None = None) -> Inputs:
-    """The input that paths, folders, globs and addresses name; all must be of one format."""
+def find_inputs(arguments: Sequence[str], format_: str | None = None) -> Inputs:
+    """The input from paths, folders, globs and URLs; all must be of one format."""
     paths: list[str] = []
     files: list[str] = []
-    for name in named:
+    for name in arguments:
         if "://" in name:
             paths.append(name)
             continue
-        found = _expand(name, format_)
-        paths += [name] if Path(name).is_dir() else found
-        files += found
+        expanded = _expand(name, format_)
+        paths += [name] if Path(name).is_dir() else expanded
+        files += expanded
     remote = [p for p in paths if "://" in p]
     formats = {format_} if format_ else {_format_of(name) for name in (*files, *remote)}
     if len(formats) > 1:
@@ -51,25 +51,25 @@ def find_inputs(named: Sequence[str], format_: str | None = None) -> Inputs:
             code="EC323",
             hint="give files of one format, or say --input-format",
         )
-    (found_format,) = formats
-    assert found_format is not None
-    return Inputs(tuple(paths), tuple(files), found_format, bool(remote))
+    (format_,) = formats
+    assert format_ is not None
+    return Inputs(tuple(paths), tuple(files), format_, bool(remote))
 
 
 def format_by_name(name: str) -> str | None:
-    """The format that a file's name says, if it does."""
+    """The format by a file's ending; None if it is unknown."""
     return next((f for f, endings in FORMATS.items() if name.lower().rstrip("/").endswith(endings)), None)
 
 
 def _format_of(name: str) -> str:
-    found = format_by_name(name)
-    if found is None:
+    format_ = format_by_name(name)
+    if format_ is None:
         raise InputError(
             f"cannot tell the format of {name} from its name",
             code="EC324",
             hint=f"say --input-format {'|'.join(FORMATS)}",
         )
-    return found
+    return format_
 
 
 def _expand(name: str, format_: str | None) -> list[str]:
@@ -95,7 +95,7 @@ def _expand(name: str, format_: str | None) -> list[str]:
 
 
 def _hidden(path: Path) -> bool:
-    """As Spark sees it: what begins with `_` or `.` is not data."""
+    """Whether Spark ignores the file: names with `_` or `.` at the beginning are not data."""
     return any(part[0] in "_." and "=" not in part for part in path.parts)
 
 

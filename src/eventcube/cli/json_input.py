@@ -1,4 +1,4 @@
-"""Reads JSON lines into Arrow, with times as Spark sees them."""
+"""Reads JSON lines into Arrow, with times as Spark infers them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from eventcube.cli.csv_input import MOMENT, ZONE
-from eventcube.cli.readable import readable
+from eventcube.cli.read_errors import plain_read_errors
 
 HEAD_BYTES = 1 << 20
 BLOCK_BYTES = 4 << 20
 
 
 def read_json(files: Sequence[str]) -> pa.Table:
-    """All rows of the files, with the columns of all of them; a column without any value is text."""
+    """All rows of the files, with the union of their columns; a column without values is text."""
     tables = []
     for file in files:
-        with readable([file], "jsonl"):
+        with plain_read_errors([file], "jsonl"):
             tables.append(_read_file(file))
     table = pa.concat_tables(tables, promote_options="permissive")
-    # The fields of an object have no order; Spark sorts them.
+    # Fields of JSON objects have no order; Spark sorts them.
     table = table.select(sorted(table.column_names))
     for i, field in enumerate(table.schema):
         column = table.column(i)
@@ -35,7 +35,7 @@ def read_json(files: Sequence[str]) -> pa.Table:
 
 
 def _read_file(file: str) -> pa.Table:
-    """The file's rows; what looks like a time stays text, of which Arrow would drop the zone."""
+    """The file's rows; times stay text, as Arrow would drop their zone."""
     with pa.input_stream(file, compression="detect") as stream:
         head = stream.read(HEAD_BYTES)
     if len(head) == HEAD_BYTES and b"\n" in head:
@@ -50,7 +50,7 @@ def _read_file(file: str) -> pa.Table:
 
 
 def _with_times(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column as times, if all its values are such; times with a zone are in UTC."""
+    """The column as times, if all its values are times; those with a zone are in UTC."""
     if text.null_count == len(text):
         return text
     for zone, type_ in (("", pa.timestamp("ns")), (ZONE, pa.timestamp("ns", "UTC"))):

@@ -21,9 +21,9 @@ import pyarrow as pa
 from eventcube.cli.arrow_input import check_parquet, refuse_empty, text_columns
 from eventcube.cli.csv_survey import CsvSurvey
 from eventcube.cli.inputs import Inputs
+from eventcube.cli.parquet_times import zone_of_times
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.result_files import new_folder, write_batches
-from eventcube.cli.stored_times import zone_of_times
 from eventcube.cli.survey import Check, Survey, first
 from eventcube.engine.counts import Counts
 from eventcube.errors import EventCubeError, EventCubeWarning, InputError, OptionError
@@ -35,18 +35,18 @@ from eventcube.slips import are_many, wanted_types
 from eventcube.spark import files, survey
 from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
+from eventcube.spark.progress import running_tasks
 from eventcube.spark.session import PATIENCE_SECONDS, end_jvm, start_session
-from eventcube.spark.tasks import running_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Spark would write times in 96 bits, which others read as times without a zone.
-_PLAIN_TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+# By default Spark writes times in 96 bits, which other programs read as times without a zone.
+_MICROSECOND_TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 
 class Spark:
-    """A session for one command; what Spark itself prints and logs goes to a file, so that messages can be read."""
+    """A session for one command; Spark's own output goes to a log file, away from our messages."""
 
     def __init__(self, master: str, settings: dict[str, str], *, quiet: bool) -> None:
         self.quiet = quiet
@@ -62,17 +62,17 @@ class Spark:
                 self.session: SparkSession = start_session(master, settings)
         except BaseException as error:
             self.failed = log in str(error)
-            self._forget()
+            self._close_log()
             if self.failed and isinstance(error, InputError):
                 raise InputError(f"cannot start Spark on {master}", code="EC330", hint=error.hint) from None
             raise
         if threading.current_thread() is threading.main_thread():
-            # PySpark's own would call the JVM in the middle of another call. Stopping the session ends its jobs, too.
+            # PySpark's handler would call the JVM during another call. Stopping the session ends its jobs, too.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         self.start_seconds = clock.monotonic() - begun
 
     def working(self, title: str) -> AbstractContextManager[None]:
-        """Show how far Spark is while the block runs, and tell plainly what it could not do."""
+        """Show Spark's progress while the block runs, and turn its failures into plain errors."""
 
         def poll() -> Reading:
             stages, done, tasks = running_tasks(self.session)
@@ -96,27 +96,27 @@ class Spark:
         return block()
 
     def close(self) -> None:
-        """Stop the session, unless that was done; Spark's messages are kept only if something failed."""
+        """Stop the session, once; the log file is kept only after a failure."""
         if self._open:
             self._open = False
             try:
                 self.session.stop()
             finally:
-                self._forget()
+                self._close_log()
 
     def abort(self) -> None:
-        """End all that runs, so that nothing more is written.
+        """End all jobs at once, so that nothing more is written.
 
-        A JVM of our own is not asked to stop the session: it would listen only when the job at hand is done.
+        A JVM of our own is killed: to stop the session, it would wait for the running job.
         """
         if end_jvm(PATIENCE_SECONDS):
             self._open = False
-            self._forget()
+            self._close_log()
         else:
             with suppress(Exception):
                 self.close()
 
-    def _forget(self) -> None:
+    def _close_log(self) -> None:
         logging.getLogger().removeHandler(self._handler)
         self._handler.close()
         if not self.failed:
@@ -140,32 +140,32 @@ class OnSpark:
         self.query, self.options = query, options
         configured = dict(_key_value(item) for item in conf)
         refuse_empty(inputs)
-        stored = check_parquet(inputs, options.time)
+        times = check_parquet(inputs, options.time)
         self._wanted = wanted_types(query, options.concepts) if options.type is not None else {}
-        counted = CsvSurvey(options.time, options.type, self._wanted)
+        csv_survey = CsvSurvey(options.time, options.type, self._wanted)
         with working(f"looking at {inputs.shown}", quiet=quiet):
-            columns = text_columns(inputs, counted.look_at)
-        self._counted = None if columns is None else counted.survey(columns, options.time_unit)
-        self._counts: Callable[[], Mapping[str, int]] | None = None
-        self.spark = Spark(master, {**_PLAIN_TIMES, **configured}, quiet=quiet)
+            columns = text_columns(inputs, csv_survey.observe)
+        self._csv_survey = None if columns is None else csv_survey.survey(columns, options.time_unit)
+        self._observed_counts: Callable[[], Mapping[str, int]] | None = None
+        self.spark = Spark(master, {**_MICROSECOND_TIMES, **configured}, quiet=quiet)
         self.start_seconds = self.spark.start_seconds
-        # The survey counts the rows.
+        # `survey` counts the rows.
         self.counters = Counts(rows=False)
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
                 paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
                 self.read: DataFrame = files.read_files(
-                    self.spark.session, paths, inputs.format, columns, stored.nanoseconds
+                    self.spark.session, paths, inputs.format, columns, times.nanoseconds
                 )
                 self.events = self.read.drop(files.CORRUPT)
-                zone = self._remote_zone() if inputs.remote and inputs.format == "parquet" else stored.zone
+                zone = self._remote_zone() if inputs.remote and inputs.format == "parquet" else times.zone
                 if zone is not None and ZONE_SETTING not in configured:
                     files.use_zone(self.spark.session, zone)
                 self.columns = arrow_schema(self.events)
-                text = inputs.format != "parquet" and self._counted is None
-                events = self._counted_while_matched() if text else self.events
+                text = inputs.format != "parquet" and self._csv_survey is None
+                events = self._observed_events() if text else self.events
                 with warnings.catch_warnings():
-                    # A look at the events tells better; see `note_untyped`.
+                    # `warn_of_missing_type_column` reads events, and knows better.
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
                     self.matches: DataFrame = find_matches(events, query, options, flat=flat, counters=self.counters)
                 self.schema = arrow_schema(self.matches)
@@ -180,27 +180,27 @@ class OnSpark:
 
     @cached_property
     def survey(self) -> Survey:
-        """What the input holds. What JSON holds is counted while it is matched, and known only then."""
-        if self._counted is not None:
-            return self._counted
+        """Counts over the input; text that only Spark reads is counted while it is matched."""
+        if self._csv_survey is not None:
+            return self._csv_survey
         options = self.options
         with self.spark.working("counting events"):
-            counts = self._counts or partial(survey.count_events, self.events, self._survey_columns())
+            counts = self._observed_counts or partial(survey.count_events, self.events, self._survey_columns())
             events, reasons, missing = survey.read_survey(counts(), self._wanted)
             examples: dict[str, object] = {}
             if are_many(events, sum(reasons.values())):
-                reasons, examples = survey.count_reasons(self._aside(), REASON, options.time)
+                reasons, examples = survey.count_reasons(self._skipped_rows(), REASON, options.time)
             types = first(survey.some_types(self.events, options.type)) if missing and options.type else ()
         return Survey(events, reasons, examples, missing, types)
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
-        """The earliest matches, and how many there are."""
+        """The earliest matches, and the number of all."""
         order = self.schema.names if self.query.agg else ["end", "start"]
         self._check(check, matched=False)
         with self.spark.working("matching"):
-            found = files.first_rows(self.matches, order, most)
+            result = files.first_rows(self.matches, order, most)
         self._check(check, matched=True)
-        return found
+        return result
 
     def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output."""
@@ -215,7 +215,7 @@ class OnSpark:
     def write_folder(self, path: Path, format_: str, check: Check) -> int:
         """Write all matches into a folder, in parallel."""
         self._check(check, matched=False)
-        # What is temporary is removed last, when nothing runs any more that could write to it.
+        # The temporary folder is removed last, when no job can write to it any more.
         with new_folder(path.resolve()) as folder:
             with self.spark.working("matching"):
                 rows = files.write_folder(self.matches, str(folder), format_)
@@ -224,23 +224,23 @@ class OnSpark:
 
     def write_set_aside(self, path: Path, format_: str) -> None:
         """Write the skipped rows, with the reason."""
-        aside = self._aside()
-        with self.spark.working("writing the skipped rows"), files.computed(aside) as batches:
-            write_batches(batches, arrow_schema(aside), format_, path)
+        rows = self._skipped_rows()
+        with self.spark.working("writing the skipped rows"), files.computed(rows) as batches:
+            write_batches(batches, arrow_schema(rows), format_, path)
 
     def close(self) -> None:
         """Stop Spark."""
         self.spark.close()
 
     def _check(self, check: Check, *, matched: bool) -> None:
-        """Check the input as soon as it is known: before the matches are, or after, where matching counts it."""
-        if matched == (self._counts is not None):
+        """Check the input as soon as it is counted: before matching, or after it, if matching counts it."""
+        if matched == (self._observed_counts is not None):
             check()
 
-    def _counted_while_matched(self) -> DataFrame:
-        """The events, counted whenever a job goes through them; to parse text once more would cost far more."""
+    def _observed_events(self) -> DataFrame:
+        """The events, counted while a job reads them; parsing text a second time would cost far more."""
         self.options.schema(self.columns)
-        events, self._counts = survey.observed(self.events, self._survey_columns())
+        events, self._observed_counts = survey.observed(self.events, self._survey_columns())
         return events
 
     def _remote_zone(self) -> str | None:
@@ -252,7 +252,7 @@ class OnSpark:
         options = self.options
         return survey.survey_columns(self.events, options.time, options.type, options.time_unit, self._wanted)
 
-    def _aside(self) -> DataFrame:
+    def _skipped_rows(self) -> DataFrame:
         skipped: DataFrame = find_skipped(self.read, self.options)
         return skipped
 
@@ -266,13 +266,13 @@ def _key_value(item: str) -> tuple[str, str]:
 
 @contextmanager
 def _stderr_to(descriptor: int) -> Iterator[None]:
-    """What processes started meanwhile write to standard error goes to a file; they keep it."""
+    """Redirect standard error to a file for processes that the block starts, as long as they run."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    original = os.dup(2)
     os.dup2(descriptor, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(original, 2)
+        os.close(original)
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Where results go: as which format, and never over anything else."""
+"""The output of a run: its format, and checks that it overwrites nothing by mistake."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from eventcube.errors import OptionError
 
 
 def is_file_name(out: str) -> bool:
-    """Whether results go to one file of that name: it has an ending, and is no folder."""
+    """Whether --out names a file: it has an ending, and is not a folder."""
     return bool(Path(out).suffix) and not out.endswith("/") and not Path(out).is_dir()
 
 
 def refuse_unknown_ending(path: str | None, option: str) -> None:
-    """Refuse a file whose name says no format that is written."""
+    """Refuse a file whose ending is no format that can be written."""
     if path is None or not is_file_name(path):
         return
     if format_by_name(path) is None or path.endswith(".gz"):
@@ -26,7 +26,7 @@ def refuse_unknown_ending(path: str | None, option: str) -> None:
 
 
 def result_format(out: str | None, format_: str | None, as_json: bool) -> str:
-    """The format of the matches, or "screen": as it was said, or as --out is called."""
+    """The format of the matches, or "screen": from --format, or from the ending of --out."""
     if out is None:
         if as_json:
             raise OptionError(
@@ -42,21 +42,21 @@ def result_format(out: str | None, format_: str | None, as_json: bool) -> str:
     return format_ or format_by_name(out) or "parquet"
 
 
-def refuse_losses(inputs: Inputs, out: str | None, set_aside: str | None) -> None:
-    """Refuse an output that is, holds or lies in the input, or that is two outputs at once."""
-    named = {"--out": out, "--set-aside": set_aside}
-    outputs = {option: Path(path).resolve() for option, path in named.items() if path is not None}
+def refuse_overlap(inputs: Inputs, out: str | None, set_aside: str | None) -> None:
+    """Refuse an output that is, contains or lies in the input, or equals the other output."""
+    arguments = {"--out": out, "--set-aside": set_aside}
+    outputs = {option: Path(path).resolve() for option, path in arguments.items() if path is not None}
     sources = [Path(path).resolve() for path in (*inputs.paths, *inputs.files) if "://" not in path]
     for option, path in outputs.items():
         for source in sources:
             if path == source or path in source.parents or source in path.parents:
-                raise OptionError(f"{option} {named[option]} would write over the input", code="EC422")
+                raise OptionError(f"{option} {arguments[option]} would write over the input", code="EC422")
     if len(set(outputs.values())) < len(outputs):
         raise OptionError("--out and --set-aside are the same", code="EC422")
 
 
 def refuse_existing(path: str | None, overwrite: bool) -> None:
-    """Refuse to replace what is there unless that is asked for, and a folder that holds anything but results."""
+    """Refuse to replace an existing output without --overwrite, and a folder with other files than results."""
     if path is None or not Path(path).exists():
         return
     if not (Path(path).is_file() or Path(path).is_dir()):

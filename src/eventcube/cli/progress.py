@@ -1,4 +1,4 @@
-"""Shows that something is going on: on a terminal only, and gone when it is done."""
+"""Shows progress on a terminal, and removes it at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTERVAL_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How far the work is; `total` is None while that is not known."""
+    """The progress of the work; `total` is None while it is unknown."""
 
     done: int = 0
     total: int | None = None
@@ -26,17 +26,17 @@ class Reading:
 
 @contextmanager
 def working(title: str, poll: Callable[[], Reading] | None = None, *, quiet: bool = False) -> Iterator[None]:
-    """Show the title, the time gone by and what `poll` reads, on standard error, while the block runs."""
+    """Show the title, the elapsed time and the progress from `poll`, on standard error, while the block runs."""
     if quiet or not sys.stderr.isatty():
         yield
         return
-    # A descriptor of its own: standard error may be sent elsewhere while Spark starts.
-    with os.fdopen(os.dup(sys.stderr.fileno()), "w") as terminal, _shown(title, poll, Console(file=terminal)):
+    # A copy of the descriptor: standard error may be redirected while Spark starts.
+    with os.fdopen(os.dup(sys.stderr.fileno()), "w") as terminal, _progress_bar(title, poll, Console(file=terminal)):
         yield
 
 
 @contextmanager
-def _shown(title: str, poll: Callable[[], Reading] | None, console: Console) -> Iterator[None]:
+def _progress_bar(title: str, poll: Callable[[], Reading] | None, console: Console) -> Iterator[None]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.fields[note]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(title, total=None, note="")

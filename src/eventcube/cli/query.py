@@ -1,4 +1,4 @@
-"""Reads a query given on the command line: a file, or the text itself."""
+"""Reads the QUERY argument: a file, or the text itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILE_LIKE = re.compile(r"[^\s()]+\.\w+|[^\s()]*[/\\][^\s()]*")
 
 
 def read_query(text_or_path: str) -> Query:
-    """The query in a file if there is one of that name, else the text itself, parsed."""
+    """The query, parsed, from the file of that name if there is one, else from the text itself."""
     if "\n" in text_or_path or not (_FILE_LIKE.fullmatch(text_or_path) or Path(text_or_path).is_file()):
         return parse(text_or_path)
     path = Path(text_or_path)

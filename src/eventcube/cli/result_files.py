@@ -1,4 +1,4 @@
-"""Writes matches, as Arrow batches come, to one file or to standard output."""
+"""Writes batches of matches to one file or to standard output."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from eventcube.plan.zones import known_zone
 
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, format_: str, path: Path | None) -> int:
-    """Write all batches to the file, or to standard output, and give the number of rows.
+    """Write all batches to the file, or to standard output, and return the number of rows.
 
-    A file appears only when it is whole; what was there before is replaced.
+    A file appears only when it is complete; an existing one is replaced.
     """
-    with writable(path), _sink(path) as sink:
+    with plain_write_errors(path), _sink(path) as sink:
         rows = 0
-        for batch in _written(batches, schema, format_, sink):
+        for batch in _write_each(batches, schema, format_, sink):
             rows += batch.num_rows
         return rows
 
 
 @contextmanager
-def writable(path: Path | None) -> Iterator[None]:
-    """Tell in one message what could not be written, and why; a reader that went away is no mistake."""
+def plain_write_errors(path: Path | None) -> Iterator[None]:
+    """Raise an OptionError with the reason if the block cannot write; a closed pipe is no error."""
     try:
         yield
     except ConnectionError:
@@ -50,8 +50,8 @@ def writable(path: Path | None) -> Iterator[None]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to write to, which takes its place, and that of a folder there before, only when it is whole."""
-    with writable(path):
+    """A temporary folder to write to, which replaces the path when it is complete."""
+    with plain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(path) as folder:
             yield folder
@@ -68,7 +68,7 @@ def _sink(path: Path | None) -> Iterator[BinaryIO]:
         yield file
 
 
-def _written(
+def _write_each(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, format_: str, sink: BinaryIO
 ) -> Iterator[pa.RecordBatch]:
     match format_:
@@ -86,12 +86,12 @@ def _written(
         case _:
             for batch in batches:
                 for row in batch.to_pylist():
-                    sink.write(json.dumps(row, default=_plain, ensure_ascii=False).encode() + b"\n")
+                    sink.write(json.dumps(row, default=_json_value, ensure_ascii=False).encode() + b"\n")
                 yield batch
 
 
 def flattened(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch for CSV: an event's columns as `r.id`, `r.room`, …; lengths of time in seconds."""
+    """The batch for CSV: an event's columns as `r.id`, `r.room`, …; durations in seconds."""
     plain = plain_batch(batch, plain_columns(batch.schema, struct_columns(batch.schema), "."))
     return pa.RecordBatch.from_arrays([_csv_ready(c) for c in plain.columns], plain.schema.names)
 
@@ -104,19 +104,19 @@ def _csv_ready(column: pa.Array) -> pa.Array:
         return _with_offset(column)
     if pat.is_nested(type_):
         values = (v.as_py() for v in column)
-        return pa.array([None if v is None else json.dumps(v, default=_plain) for v in values], pa.string())
+        return pa.array([None if v is None else json.dumps(v, default=_json_value) for v in values], pa.string())
     return column
 
 
 def _with_offset(times: pa.Array) -> pa.Array:
-    """What clocks in the zone show, with the offset as it is read: 2026-03-29 03:00:00.000000+02:00."""
+    """Local times in the zone with their offset: 2026-03-29 03:00:00.000000+02:00."""
     zone = known_zone(str(times.type.tz))
     if zone is None:
         return times.cast(pa.timestamp(times.type.unit, "UTC"))
     return pc.strftime(times.cast(pa.timestamp(times.type.unit, zone)), format="%Y-%m-%d %H:%M:%S%Ez")
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if hasattr(value, "isoformat"):

@@ -1,4 +1,4 @@
-"""`eventcube run`: ask a query of files of events."""
+"""`eventcube run`: runs a query over files of events."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 import pyarrow as pa
 
 from eventcube.cli.compiling import compile_loops
+from eventcube.cli.input_warnings import warn_of_missing_type_column, warn_of_source, warn_of_time_unit
 from eventcube.cli.inputs import FORMATS, find_inputs, format_by_name
-from eventcube.cli.notes import note_source, note_time_unit, note_untyped
-from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_losses, refuse_unknown_ending, result_format
+from eventcube.cli.outputs import is_file_name, refuse_existing, refuse_overlap, refuse_unknown_ending, result_format
 from eventcube.cli.query import read_query
 from eventcube.cli.screen import show_matches
 from eventcube.cli.settings import EVENT_SETTINGS, takes_options
@@ -26,9 +26,9 @@ SHOWN_MATCHES = 20
 
 
 class Runner(Protocol):
-    """A query about to run somewhere. `columns` are those of the events, `schema` is that of the matches.
+    """A query to run in process or on Spark. `columns` are those of the events, `schema` is that of the matches.
 
-    `start_seconds` is how long Spark took to start.
+    `start_seconds` is the time Spark took to start.
     """
 
     columns: pa.Schema
@@ -37,29 +37,29 @@ class Runner(Protocol):
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """What was counted so far."""
+        """The counters so far."""
 
     def sample(self, columns: list[str], most: int) -> pa.Table:
         """Some of the events, with these columns only."""
 
     @property
     def survey(self) -> Survey:
-        """What the input holds; known when `check` is called."""
+        """Counts over the input; available when `check` is called."""
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
-        """The earliest matches, and how many there are."""
+        """The earliest matches, and the number of all."""
 
     def write_file(self, path: Path | None, format_: str, check: Check) -> int:
-        """Write all matches to one file, or to standard output; gives their number."""
+        """Write all matches to one file, or to standard output; returns their number."""
 
     def write_folder(self, path: Path, format_: str, check: Check) -> int:
-        """Write all matches into a folder; gives their number."""
+        """Write all matches into a folder; returns their number."""
 
     def write_set_aside(self, path: Path, format_: str) -> None:
         """Write the skipped rows, with the reason."""
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release the session and files."""
 
 
 @click.command(short_help="Ask a query of Parquet, CSV or JSON files.")
@@ -122,9 +122,9 @@ def run(
     parsed = read_query(query)
     format_ = result_format(out, format_, as_json)
     refuse_unknown_ending(set_aside, "--set-aside")
-    found = find_inputs(inputs, input_format)
-    note_source(parsed, found)
-    refuse_losses(found, out, set_aside)
+    files = find_inputs(inputs, input_format)
+    warn_of_source(parsed, files)
+    refuse_overlap(files, out, set_aside)
     for path in (out, set_aside):
         refuse_existing(path, overwrite)
     runner: Runner
@@ -132,39 +132,39 @@ def run(
         from eventcube.cli.in_process import InProcess
 
         loaded = clock.monotonic()
-        runner = InProcess(found, parsed, options, flat=flat, quiet=quiet or as_json)
+        runner = InProcess(files, parsed, options, flat=flat, quiet=quiet or as_json)
     else:
         from eventcube.cli.on_spark import OnSpark
 
         loaded = clock.monotonic()
-        runner = OnSpark(found, parsed, options, master, conf, flat=flat, quiet=quiet or as_json)
+        runner = OnSpark(files, parsed, options, master, conf, flat=flat, quiet=quiet or as_json)
     try:
-        note_untyped(parsed, options, runner.columns, runner.sample)
-        note_time_unit(options, runner.columns, runner.sample)
+        warn_of_missing_type_column(parsed, options, runner.columns, runner.sample)
+        warn_of_time_unit(options, runner.columns, runner.sample)
 
         def check() -> None:
-            check_survey(runner.survey, parsed, found.shown, options, allow_missing_types)
+            check_survey(runner.survey, parsed, files.shown, options, allow_missing_types)
 
         if no_spark or master.startswith("local"):
             compile_seconds = compile_loops(quiet=quiet or as_json)
-        matches = _answer(runner, out, format_, check)
+        matches = _output_matches(runner, out, format_, check)
         survey = runner.survey
-        aside = sum(survey.set_aside.values())
-        if set_aside and aside:
+        skipped = sum(survey.set_aside.values())
+        if set_aside and skipped:
             runner.write_set_aside(Path(set_aside), format_by_name(set_aside) or "parquet")
         elif set_aside:
-            # Rows that an earlier run skipped would be taken for those of this one.
+            # Remove the skipped rows of an earlier run, which would be taken for those of this one.
             remove(Path(set_aside))
         ended = clock.monotonic()
     finally:
         runner.close()
     summary = Summary(
         survey.events,
-        aside,
+        skipped,
         matches,
         ended - loaded - runner.start_seconds - compile_seconds,
         out,
-        set_aside if aside else None,
+        set_aside if skipped else None,
         survey.set_aside,
         bool(parsed.agg),
         {name: count for name, count in runner.counters.items() if name.startswith(("inner_", "view_"))},
@@ -178,7 +178,7 @@ def run(
         click.echo(summary.as_text(), err=True)
 
 
-def _answer(runner: Runner, out: str | None, format_: str, check: Check) -> int:
+def _output_matches(runner: Runner, out: str | None, format_: str, check: Check) -> int:
     if format_ == "screen":
         matches, total = runner.first(SHOWN_MATCHES, check)
         show_matches(matches, total)

@@ -16,14 +16,14 @@ WIDE = 160
 
 
 class Screen(Console):
-    """A console that leaves a reader that went away to the command, as every other output does."""
+    """A console that raises BrokenPipeError, which the command handles."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def show_matches(matches: pa.Table, total: int) -> None:
-    """The first matches, an event in each cell with one attribute a line, and how many there are in all."""
+    """Print the first matches, an event in each cell with one attribute a line, and the number of all."""
     console = Screen() if sys.stdout.isatty() else Screen(width=WIDE)
     if not matches.num_rows:
         console.print("no matches")
@@ -33,19 +33,19 @@ def show_matches(matches: pa.Table, total: int) -> None:
         numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         table.add_column(field.name, justify="right" if numeric else "left", overflow="fold")
     for row in matches.to_pylist():
-        table.add_row(*(Text(shown(value)) for value in row.values()))
+        table.add_row(*(Text(cell_text(value)) for value in row.values()))
     console.print(table)
     if total > matches.num_rows:
         console.print(f"{total - matches.num_rows:,} more; --out PATH writes all of them", style="dim")
 
 
-def shown(value: Any) -> str:
-    """A value as a person reads it."""
+def cell_text(value: Any) -> str:
+    """A value as text for the screen."""
     match value:
         case None:
             return "·"
         case Mapping():
-            return "\n".join(f"{name} {shown(v)}" for name, v in value.items())
+            return "\n".join(f"{name} {cell_text(v)}" for name, v in value.items())
         case datetime():
             return value.replace(tzinfo=None).isoformat(" ")
         case timedelta():

@@ -1,4 +1,4 @@
-"""The settings of a run as options of a command."""
+"""The settings of a run as command line options."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from eventcube.options import SETTINGS, UNITS_IN_MICROSECONDS, options
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-# The settings that a query and the events alone need.
+# The settings of all commands that take a query and events.
 EVENT_SETTINGS = ("time", "type", "time_unit", "partition_by", "order_by", "concepts")
-# How settings are written on the command line, where their meaning does not say it.
-_WRITTEN = {
+# Help on the syntax of settings on the command line.
+_SYNTAX = {
     "partition_by": " Write a or a,b.",
     "order_by": " Write a or a,b.",
     "concepts": " Give a YAML file.",
@@ -32,13 +32,13 @@ _TYPES: dict[str, Any] = {
 
 
 def takes_options(*names: str) -> Callable[[_Command], _Command]:
-    """Add these settings to a command, which gets them all as one argument: `options`."""
+    """Add these settings to a command, which receives them as one argument: `options`."""
 
     def add(command: _Command) -> _Command:
         @functools.wraps(command)
-        def call(*args: Any, **given: Any) -> Any:
-            settings: dict[str, Any] = {name: _read(name, given.pop(name)) for name in names}
-            return command(*args, options=options(**settings), **given)
+        def call(*args: Any, **arguments: Any) -> Any:
+            settings: dict[str, Any] = {name: _read(name, arguments.pop(name)) for name in names}
+            return command(*args, options=options(**settings), **arguments)
 
         for name in reversed(names):
             call = _option(name)(call)
@@ -55,29 +55,29 @@ def _option(name: str) -> Callable[[_Command], _Command]:
         type=_TYPES.get(name),
         default=setting.default,
         show_default=setting.default is not None,
-        help=setting.meaning + _WRITTEN.get(name, ""),
+        help=setting.meaning + _SYNTAX.get(name, ""),
     )
 
 
-def _read(name: str, written: Any) -> Any:
+def _read(name: str, value: Any) -> Any:
     """A setting as `ec.match` takes it, from the text on the command line."""
     match name:
         case "partition_by" | "order_by":
-            return [column.strip() for column in (written or "").split(",") if column.strip()]
+            return [column.strip() for column in (value or "").split(",") if column.strip()]
         case "concepts":
-            return Concepts.from_yaml(written) if written else None
+            return Concepts.from_yaml(value) if value else None
         case "strategy":
-            return _strategies(written)
+            return _strategies(value)
         case _:
-            return written
+            return value
 
 
-def _strategies(written: str) -> str | dict[str, str]:
+def _strategies(value: str) -> str | dict[str, str]:
     """`balanced` for all nested parts, or `s=balanced,d=passive` for those with these variables."""
-    if "=" not in written:
-        return written
+    if "=" not in value:
+        return value
     chosen: dict[str, str] = {}
-    for item in written.split(","):
+    for item in value.split(","):
         name, _, strategy = (text.strip() for text in item.partition("="))
         if name in chosen:
             raise OptionError(f"two strategies for {name!r}", code="EC404", hint="name each part once")

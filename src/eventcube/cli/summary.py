@@ -1,4 +1,4 @@
-"""What a run did, for a person or a program."""
+"""The summary of a run, as text or JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-# A run over fewer events is over before it is at full speed, so a rate would mislead.
+# With fewer events a run does not reach full speed, and a rate would mislead.
 RATED_EVENTS = 10_000
 RATED_EVENTS_ON_SPARK = 1_000_000
 
@@ -15,9 +15,8 @@ RATED_EVENTS_ON_SPARK = 1_000_000
 class Summary:
     """The figures of one run; `seconds` is the time to read, match and write, `start_seconds` the time before that.
 
-    Starting is loading libraries and, on Spark, starting the session; compiling the engine's loops, once on a machine,
-    is told apart from both. `matches` counts rows of the result: groups, if
-    the query has AGG.
+    Starting is loading libraries and, on Spark, starting the session; `compile_seconds`, for the engine's loops, is
+    separate. `matches` counts rows of the result: groups, if the query has AGG.
     """
 
     events: int
@@ -52,21 +51,21 @@ class Summary:
     def as_text(self) -> str:
         """A few lines for the screen."""
         one, more = ("group", "groups") if self.grouped else ("match", "matches")
-        found = f"{self.matches:,} {one if self.matches == 1 else more}"
+        matches = f"{self.matches:,} {one if self.matches == 1 else more}"
         started = f"{'Spark ' if self.on_spark else ''}started in {self.start_seconds:.1f} s"
         compiled = f"; compiled in {self.compile_seconds:.1f} s, once" if self.compile_seconds else ""
-        lines = [f"{found} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}; {started}{compiled}"]
+        lines = [f"{matches} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}; {started}{compiled}"]
         if self.set_aside:
             reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.set_aside_reasons.items())
             where = f"in {self.set_aside_out}" if self.set_aside_out else "--set-aside PATH writes them"
             rows = "row" if self.set_aside == 1 else "rows"
             lines.append(f"{self.set_aside:,} {rows} skipped ({reasons}); {where}")
         if any(self.nested.values()):
-            own = {name: f"{count:,}" for name, count in self.nested.items()}
+            counts = {name: f"{count:,}" for name, count in self.nested.items()}
             lines.append(
-                f"nested parts: {own['inner_computed']} inner results computed, {own['inner_reused']} reused, "
-                f"{own['inner_unused']} never used; {own['view_lookups']} look-ups, {own['view_intervals']} intervals, "
-                f"views held {own['view_bytes']} bytes"
+                f"nested parts: {counts['inner_computed']} inner results computed, {counts['inner_reused']} reused, "
+                f"{counts['inner_unused']} never used; {counts['view_lookups']} look-ups, "
+                f"{counts['view_intervals']} intervals, views held {counts['view_bytes']} bytes"
             )
         if self.out:
             lines.append(f"written to {self.out}")

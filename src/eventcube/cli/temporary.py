@@ -1,7 +1,7 @@
-"""Files and folders under a name of their own until they are whole, beside the place that they are for.
+"""Atomic output: temporary files and folders beside the output path, renamed to it when they are complete.
 
-While one is written, its writer holds a lock on it. So what a process that was killed has left behind can be told from
-what another one is writing, and the next run for the same place removes it.
+The writer locks its temporary file. Unlocked ones were left behind by a killed process, and the next run for the same
+path removes them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _MARK = "eventcube"
-# Anything younger may be about to be locked.
+# A younger file may not be locked yet.
 _YOUNG_SECONDS = 60
 
 
 @contextmanager
 def temporary_file(path: Path) -> Iterator[Path]:
-    """An empty file beside the path, which takes its place, and that of what was there, only when it is whole."""
+    """An empty file beside the path, which it replaces at the end of the block."""
     _remove_abandoned(path)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path))
     temporary = Path(name)
@@ -39,13 +39,13 @@ def temporary_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """A folder to write to, which takes the place of the path, and of what was there, only when it is whole."""
+    """A folder beside the path, which it replaces at the end of the block."""
     _remove_abandoned(path)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path)))
     descriptor = os.open(temporary, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # One further down: Spark removes a folder and makes it anew, which would lose the lock.
+        # A subfolder: Spark removes and creates its output folder, which would lose the lock.
         inside = temporary / path.name
         inside.mkdir(mode=0o755)
         yield inside
@@ -57,7 +57,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
+    """Remove a file or a folder, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -69,20 +69,20 @@ def _prefix(path: Path) -> str:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what earlier runs for the same place left behind when they were killed."""
-    for left in path.parent.iterdir():
-        if left.name.startswith(_prefix(path)):
-            # Gone meanwhile, another user's, or locked by a process that is writing it: none of our business.
+    """Remove the temporary files of killed runs for the same path."""
+    for leftover in path.parent.iterdir():
+        if leftover.name.startswith(_prefix(path)):
+            # It may be removed already, another user's, or locked by its writer.
             with suppress(OSError):
-                _remove_if_abandoned(left)
+                _remove_if_abandoned(leftover)
 
 
-def _remove_if_abandoned(left: Path) -> None:
-    if clock.time() - left.stat().st_mtime < _YOUNG_SECONDS:
+def _remove_if_abandoned(leftover: Path) -> None:
+    if clock.time() - leftover.stat().st_mtime < _YOUNG_SECONDS:
         return
-    descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+    descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove(left)
+        remove(leftover)
     finally:
         os.close(descriptor)

@@ -25,5 +25,5 @@ def warm() -> None:
         from eventcube.engine.warm import warm as compile_loops
 
         compiled, folder = compile_loops()
-    done = f"compiled {compiled} loops" if compiled else "all loops are compiled already"
-    click.echo(f"{done} ({clock.monotonic() - begun:.1f} s)\nkept in {folder}")
+    result = f"compiled {compiled} loops" if compiled else "all loops are compiled already"
+    click.echo(f"{result} ({clock.monotonic() - begun:.1f} s)\nkept in {folder}")

@@ -1,4 +1,4 @@
-"""Events and results as whatever frames people use."""
+"""Conversion of events and results between Arrow, pandas and polars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_spark(events: Any) -> bool:
 
 
 def _is_pandas_on_spark(events: Any) -> bool:
-    """Whether events are a frame of `pyspark.pandas`: it offers itself as Arrow, too, which would collect all of it."""
+    """Whether events are a frame of `pyspark.pandas`, whose Arrow interface would collect all of it."""
     return any(kind.__module__.startswith("pyspark.pandas.") for kind in type(events).__mro__)
 
 
@@ -90,13 +90,13 @@ def _as_table(events: Any) -> pa.Table:
 
 
 def _index_names(frame: Any) -> str:
-    """The names of a pandas frame's index, as JSON; an empty one for times without a name."""
+    """The names of a pandas frame's index levels, as JSON; "" for unnamed times."""
     levels = [frame.index.get_level_values(i) for i in range(frame.index.nlevels)]
     return json.dumps([str(i.name or "") for i in levels if i.name is not None or i.dtype.kind == "M"])
 
 
 def _set_times(rows: Iterable[Any], array: pa.Array) -> None:
-    """Put times and lengths of time into rows that pandas took for whole numbers, as it does nanoseconds in structs."""
+    """Restore the times and durations of struct fields that pandas turned into whole numbers (nanoseconds)."""
     type_ = array.type
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         if pa.types.is_nested(type_.value_type):

@@ -1,4 +1,4 @@
-"""From batches as they come to events in order: read times, skip what is of no use, hold back what may be late."""
+"""Turns batches into events in time order: reads times, skips unusable rows, buffers events until the watermark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eventcube.engine.time_text import parse_times
 from eventcube.engine.type_codes import TypeCodes
 from eventcube.errors import InputError
 from eventcube.options import NANOSECONDS, UNITS_IN_MICROSECONDS
-from eventcube.runtime.seen import Seen
+from eventcube.runtime.input_profile import InputProfile
 from eventcube.schema import BAD_TIME, HALO, LATE, NO_TIME, NO_TYPE, EventSchema, Kind, is_long, kind_of, plain_type
 from eventcube.schema import REASON as REASON
 
@@ -26,10 +26,9 @@ _BEGINNING = -(2**62)
 
 
 class Ingest:
-    """Takes batches in any order and releases events once nothing before them can come.
+    """Buffers batches in any order, and releases events in time order once the watermark has passed them.
 
-    The watermark is the latest time seen less the lateness; events before it are final, and what comes before it
-    later is late.
+    The watermark is the latest time so far less the lateness. Rows that arrive behind it are late, and skipped.
     """
 
     def __init__(self, schema: EventSchema, names: Iterable[str], lateness: int, counters: Counters) -> None:
@@ -40,11 +39,11 @@ class Ingest:
         self.rank = 0
         self.held: list[pa.Table] = []
         self.held_ts: list[Ints] = []
-        self.aside: list[pa.Table] = []
-        self.seen = Seen(schema, self.names.names)
+        self.skipped: list[pa.Table] = []
+        self.profile = InputProfile(schema, self.names.names)
 
     def take(self, table: pa.Table) -> None:
-        """Take a batch in: hold the rows that can be used, skip the others."""
+        """Buffer the usable rows of a batch, and skip the others."""
         self.counters.rows += table.num_rows
         self.counters.events += table.num_rows
         ts, valid = read_times(table.column(self.schema.time), self.schema)
@@ -57,31 +56,32 @@ class Ingest:
         if len(ts) and ts.min() < self.watermark:
             reasons.append((LATE, ts < self.watermark))
         if any(bad.any() for _, bad in reasons):
-            table, ts = self._set_aside(table, ts, reasons)
+            table, ts = self._skip(table, ts, reasons)
         if len(ts):
-            self.seen.take(table, ts)
+            self.profile.take(table, ts)
             self.latest = max(self.latest, int(ts.max()))
             self.held.append(table)
             self.held_ts.append(ts)
 
-    def _set_aside(self, table: pa.Table, ts: Ints, reasons: list[tuple[str, Bools]]) -> tuple[pa.Table, Ints]:
-        left = np.ones(len(ts), np.bool_)
+    def _skip(self, table: pa.Table, ts: Ints, reasons: list[tuple[str, Bools]]) -> tuple[pa.Table, Ints]:
+        """The usable rows and their times; the others are skipped, each for its first reason."""
+        usable = np.ones(len(ts), np.bool_)
         for reason, bad in reasons:
-            index = np.flatnonzero(bad & left)
-            left[index] = False
+            index = np.flatnonzero(bad & usable)
+            usable[index] = False
             if len(index):
                 self.counters.set_aside += len(index)
                 self.counters.late += len(index) if reason == LATE else 0
                 rows = table.take(pa.array(index))
-                self.seen.skip(rows, reason)
+                self.profile.skip(rows, reason)
                 if reason == LATE and len(index) == table.num_rows > 1:
-                    self.seen.late_push = self.seen.late_push or len(index)
-                self.aside.append(rows.append_column(REASON, pa.array([reason] * len(index), pa.string())))
-        kept = np.flatnonzero(left)
-        return table.take(pa.array(kept)), ts[kept]
+                    self.profile.late_push = self.profile.late_push or len(index)
+                self.skipped.append(rows.append_column(REASON, pa.array([reason] * len(index), pa.string())))
+        remaining = np.flatnonzero(usable)
+        return table.take(pa.array(remaining)), ts[remaining]
 
     def release(self, watermark: int | None) -> Released:
-        """The held events before the watermark, in order; all of them if there is none any more."""
+        """The buffered events before the watermark, in order; all of them if it is None."""
         if watermark is not None:
             self.watermark = max(self.watermark, watermark)
         if not self.held:
@@ -93,7 +93,7 @@ class Ingest:
             final = ts < self.watermark
             count = int(final.sum())
             if final[:count].all():
-                # Already apart, as events in order of time are: no need to copy.
+                # The final rows come first, as in sorted input: slices need no copy.
                 self._hold(table.slice(count), ts[count:])
                 table, ts = table.slice(0, count), ts[:count]
             else:
@@ -120,30 +120,30 @@ class Ingest:
         types = None
         if self.schema.type is not None:
             types = self.names.codes(table.column(self.schema.type))
-            self.seen.release(self.names.names, types, table.column(self.schema.type))
+            self.profile.release(self.names.names, types, table.column(self.schema.type))
         halo = np.asarray(table.column(HALO)) if HALO in table.column_names else None
         return Released(table, ts, self._ranks(table, ts), types, self.names.names, halo)
 
     def _ranks(self, table: pa.Table, ts: Ints) -> Ints:
-        """Numbers that order the events as they are ordered in time, equal for those that are not."""
+        """Numbers that order events by time and order columns; ties have the same number."""
         if not self.schema.order_by:
             return ts
-        fresh = np.ones(len(ts), np.bool_)
-        fresh[1:] = ts[1:] != ts[:-1]
+        is_new = np.ones(len(ts), np.bool_)
+        is_new[1:] = ts[1:] != ts[:-1]
         for key in order_keys(table, self.schema):
-            fresh[1:] |= key[1:] != key[:-1]
-        ranks = self.rank + np.cumsum(fresh)
-        self.rank += int(fresh.sum())
+            is_new[1:] |= key[1:] != key[:-1]
+        ranks = self.rank + np.cumsum(is_new)
+        self.rank += int(is_new.sum())
         return ranks
 
-    def aside_table(self) -> pa.Table:
+    def skipped_table(self) -> pa.Table:
         """The rows skipped so far, with the reason in an extra column."""
         schema = self.schema.columns.append(pa.field(REASON, pa.string()))
-        return pa.concat_tables([schema.empty_table(), *self.aside], promote_options="permissive")
+        return pa.concat_tables([schema.empty_table(), *self.skipped], promote_options="permissive")
 
 
 def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
-    """The order columns as numbers that sort as they do, nulls and NaN first and equal to each other."""
+    """The order columns as numbers with the same order; nulls and NaN come first, and are equal."""
     keys: list[Array] = []
     for name in schema.order_by:
         column = table.column(name)
@@ -151,8 +151,8 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
             keys.append(text_ranks(column))
             continue
         if is_long(column.type):
-            places, valid = Ranks([column]).columns[0]
-            keys += [valid.astype(np.int64), places]
+            ranks, valid = Ranks([column]).columns[0]
+            keys += [valid.astype(np.int64), ranks]
             continue
         converted = to_column(unrounded(column))
         known = valid_mask(converted)
@@ -163,7 +163,7 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
 
 
 def unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times and lengths of time as the numbers they are held as, which sort as they do."""
+    """Times and durations as the integers that store them, in full precision."""
     type_ = plain_type(column.type)
     if not (pa.types.is_timestamp(type_) or pa.types.is_duration(type_)):
         return column
@@ -171,7 +171,7 @@ def unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bools | None]:
-    """Times in microseconds, and where some cannot be read, which can."""
+    """Times in microseconds, and a mask of the readable ones (None: all are)."""
     kind = kind_of(column.type)
     if kind is Kind.TEXT:
         column = parse_times(column)
@@ -198,7 +198,7 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with the columns of the schema, in their order, and every null marked as one."""
+    """The table cast to the schema, with nulls in dictionaries as plain nulls."""
     if table.schema.equals(schema):
         return _with_plain_nulls(table)
     missing = [n for n in schema.names if n not in table.schema.names]
@@ -213,7 +213,7 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _with_plain_nulls(table: pa.Table) -> pa.Table:
-    """The table without dictionaries that hold a null, which Arrow does not count among a column's nulls."""
+    """The table with nulls of dictionaries as nulls of the column, which Arrow counts."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             column = table.column(i)

@@ -1,4 +1,4 @@
-"""Queries as users give them."""
+"""The `queries` argument of the API: parsed, named and checked."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.options import Options, invalid_argument
 from eventcube.plan.parts import check_strategies
-from eventcube.runtime.many import check_result_columns
+from eventcube.runtime.shared_result import check_result_columns
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
 
 
-def named(queries: Queries) -> dict[str, Query]:
-    """Queries by name; those without one are called q1, q2, …"""
-    given: Any = queries
-    if isinstance(given, str | Query):
-        return {"q1": _query(given)}
-    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
-        raise invalid_argument("queries", given, _QUERIES)
-    pairs = given.items() if isinstance(given, Mapping) else ((f"q{i}", q) for i, q in enumerate(given, 1))
-    read: dict[str, Query] = {}
+def queries_by_name(queries: Queries) -> dict[str, Query]:
+    """Queries, parsed, by name; those without one are called q1, q2, …"""
+    argument: Any = queries
+    if isinstance(argument, str | Query):
+        return {"q1": _query(argument)}
+    if not isinstance(argument, Iterable) or isinstance(argument, bytes | bytearray):
+        raise invalid_argument("queries", argument, _QUERIES)
+    pairs = argument.items() if isinstance(argument, Mapping) else ((f"q{i}", q) for i, q in enumerate(argument, 1))
+    parsed: dict[str, Query] = {}
     for name, query in pairs:
         if not isinstance(name, str):
             raise invalid_argument("the name of a query", name, "a text")
-        read[name] = _query(query, name)
-    if not read:
+        parsed[name] = _query(query, name)
+    if not parsed:
         raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
-    return read
+    return parsed
 
 
 _QUERIES = "a query as text, or a list or dict of queries"
@@ -50,7 +50,7 @@ def _query(query: Any, source: str = "query") -> Query:
 
 
 def check_options(queries: Mapping[str, Query], options: Options) -> None:
-    """Refuse a limit on queries that count their matches, and strategies that are not for these queries."""
+    """Refuse a limit on queries with AGG, and strategies that do not fit the queries."""
     for name, query in queries.items():
         if options.limit is not None and query.agg:
             raise OptionError(

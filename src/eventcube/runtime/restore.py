@@ -1,7 +1,7 @@
-"""Puts a saved state into a runtime, all of it or nothing.
+"""Restores a saved state into a runtime, all of it or nothing.
 
-A state whose checksum is right may still be forged, or made by a program with a mistake. So every field and table is
-checked for what the engine relies on, and what does not fit is refused before anything of the runtime changes.
+A state with a correct checksum may still be forged or made by a faulty program. So every invariant of the engine is
+checked, and a state that breaks one is refused before the runtime changes.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from eventcube.runtime.workload import Workload
 if TYPE_CHECKING:
     from eventcube.runtime.runtime import Runtime
 
-# No time, place or number of an event is further away from 0.
-_FURTHEST = 2**62
-_MOST = 2**63 - 1
+# The bound of times, positions and sequence numbers, on both sides of 0.
+_BOUND = 2**62
+_MAX_INT64 = 2**63 - 1
 
 Tables = dict[str, pa.Table]
 
 
 def load(state: bytes, runtime: Runtime) -> None:
-    """Put a saved state into a runtime."""
+    """Restore a saved state into a runtime."""
     header, tables = read(state)
-    _has_fields(header, {"version", "fingerprint", "finished", "counters", "engines", "tables"}, {"ingest"})
+    _check_fields(header, {"version", "fingerprint", "finished", "counters", "engines", "tables"}, {"ingest"})
     if header["fingerprint"] != runtime.fingerprint:
         raise OptionError(
             "the state is of other queries or settings",
@@ -63,55 +63,55 @@ def load(state: bytes, runtime: Runtime) -> None:
                 hint="restore it into a Runtime made without schema=, or with the schema it was saved with",
             )
         try:
-            workload, queries = runtime.planned(columns, counters)
+            workload, queries = runtime.plan(columns, counters)
         except EventCubeError as error:
             raise damaged(f"the queries cannot have run over its columns: {error.message}") from None
         _restore_ingest(workload.ingest, header["ingest"], tables)
     engines = {} if workload is None else workload.engines
-    _has_fields(header["engines"], engines)
+    _check_fields(header["engines"], engines)
     for name, engine in engines.items():
         assert workload is not None
-        own = {part: tables.pop(f"{name}/{part}") for part in _PARTS if f"{name}/{part}" in tables}
-        _restore_engine(engine, header["engines"][name], own, workload.ingest)
+        query_tables = {part: tables.pop(f"{name}/{part}") for part in _PARTS if f"{name}/{part}" in tables}
+        _restore_engine(engine, header["engines"][name], query_tables, workload.ingest)
     if tables:
         raise damaged(f"nothing has a table {min(tables)!r}")
-    runtime.take_over(workload, queries)
+    runtime.use_workload(workload, queries)
     runtime._finished, runtime._running = header["finished"], None
 
 
 _PARTS = ("payload", "rows", "positions", "groups", "limit", "limit_keys")
 
 
-def _has_fields(found: Any, needed: Iterable[str], optional: Iterable[str] = ()) -> None:
-    """Refuse what is not an object with just these fields."""
-    wanted = set(needed)
-    if not isinstance(found, dict) or not wanted <= set(found) <= wanted | set(optional):
-        raise damaged(f"its header needs the fields {', '.join(sorted(wanted))}, and no others")
+def _check_fields(value: Any, needed: Iterable[str], optional: Iterable[str] = ()) -> None:
+    """Refuse a value that is not an object with exactly these fields."""
+    required = set(needed)
+    if not isinstance(value, dict) or not required <= set(value) <= required | set(optional):
+        raise damaged(f"its header needs the fields {', '.join(sorted(required))}, and no others")
 
 
-def _whole(value: Any, least: int, most: int, name: str) -> int:
+def _integer(value: Any, least: int, most: int, name: str) -> int:
     if type(value) is not int or not least <= value <= most:
         raise damaged(f"{name} is no whole number from {least} to {most}")
     return value
 
 
-def _counters(found: Any) -> Counters:
-    """Counters that a later release added are 0 in the states of those before it."""
-    _has_fields(found, (), [f.name for f in fields(Counters)])
-    return Counters(**{name: _whole(value, 0, _MOST, name) for name, value in found.items()})
+def _counters(saved: Any) -> Counters:
+    """The saved counters; those that a later release added are 0."""
+    _check_fields(saved, (), [f.name for f in fields(Counters)])
+    return Counters(**{name: _integer(value, 0, _MAX_INT64, name) for name, value in saved.items()})
 
 
-def _columns(found: Any) -> pa.Schema:
-    """The columns of the events that were pushed before the state was saved."""
-    _has_fields(found, {"schema", "watermark", "latest", "rank"})
+def _columns(saved: Any) -> pa.Schema:
+    """The event columns of the saved state."""
+    _check_fields(saved, {"schema", "watermark", "latest", "rank"})
     try:
-        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["schema"], validate=True)))
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(saved["schema"], validate=True)))
     except (pa.ArrowException, ValueError, TypeError, OSError) as error:
         raise damaged(f"its columns cannot be read: {error}") from None
 
 
 def _take(tables: Tables, name: str, columns: pa.Schema) -> pa.Table:
-    """A table that has to be there, with these columns."""
+    """Remove and return a required table, which must have these columns."""
     table = tables.pop(name, None)
     if table is None:
         raise damaged(f"the table {name} is missing")
@@ -121,7 +121,7 @@ def _take(tables: Tables, name: str, columns: pa.Schema) -> pa.Table:
 
 
 def _numbers(table: pa.Table, names: Iterable[str]) -> dict[str, Any]:
-    """Columns as arrays; no value may be null."""
+    """Columns as arrays, without nulls."""
     if any(table.column(name).null_count for name in names):
         raise damaged("a number is null")
     return {name: np.array(table.column(name)) for name in names}
@@ -129,12 +129,12 @@ def _numbers(table: pa.Table, names: Iterable[str]) -> dict[str, Any]:
 
 def _restore_ingest(ingest: Ingest, saved: Mapping[str, Any], tables: Tables) -> None:
     columns = ingest.schema.columns
-    ingest.watermark = _whole(saved["watermark"], -_FURTHEST, _FURTHEST, "watermark")
-    ingest.latest = _whole(saved["latest"], -_FURTHEST, _FURTHEST, "latest")
-    ingest.rank = _whole(saved["rank"], 0, _FURTHEST, "rank")
+    ingest.watermark = _integer(saved["watermark"], -_BOUND, _BOUND, "watermark")
+    ingest.latest = _integer(saved["latest"], -_BOUND, _BOUND, "latest")
+    ingest.rank = _integer(saved["rank"], 0, _BOUND, "rank")
     held = _take(tables, "held", columns)
-    aside = _take(tables, "aside", columns.append(pa.field(REASON, pa.string())))
-    ingest.aside = [aside] if aside.num_rows else []
+    skipped = _take(tables, "aside", columns.append(pa.field(REASON, pa.string())))
+    ingest.skipped = [skipped] if skipped.num_rows else []
     if not held.num_rows:
         return
     ts, valid = read_times(held.column(ingest.schema.time), ingest.schema)
@@ -146,9 +146,9 @@ def _restore_ingest(ingest: Ingest, saved: Mapping[str, Any], tables: Tables) ->
 
 
 def _restore_engine(engine: Engine, saved: Any, tables: Tables, ingest: Ingest) -> None:
-    _has_fields(saved, {"sequence", "position", "counters", "left"})
-    engine.sequence = _whole(saved["sequence"], 0, _FURTHEST, "sequence")
-    engine.position = _whole(saved["position"], 0, _FURTHEST, "position")
+    _check_fields(saved, {"sequence", "position", "counters", "left"})
+    engine.sequence = _integer(saved["sequence"], 0, _BOUND, "sequence")
+    engine.position = _integer(saved["position"], 0, _BOUND, "position")
     engine.counters = _counters(saved["counters"])
     schema = engine.plan.schema
     if "rows" in tables or "payload" in tables:
@@ -156,12 +156,12 @@ def _restore_engine(engine: Engine, saved: Any, tables: Tables, ingest: Ingest) 
     if "positions" in tables and engine.by_count and schema.partition_by:
         keys = [pa.field(f"k{i}", schema.columns.field(k).type) for i, k in enumerate(schema.partition_by)]
         engine.positions = _take(tables, "positions", pa.schema([*keys, pa.field("n", pa.int64())]))
-        _within(_numbers(engine.positions, ["n"])["n"], 0, _FURTHEST, "n")
+        _check_range(_numbers(engine.positions, ["n"])["n"], 0, _BOUND, "n")
     sink = engine.sink
     if "groups" in tables and isinstance(sink, GroupSink):
         sink.groups = Groups(sink.groups.results, _take(tables, "groups", _group_columns(engine, sink)))
     if isinstance(sink, EarliestSink):
-        sink.earliest.left = _whole(saved["left"], 0, sink.earliest.left, "left")
+        sink.earliest.left = _integer(saved["left"], 0, sink.earliest.left, "left")
         if engine.plan.forward and ("limit" in tables or "limit_keys" in tables):
             sink.earliest.held = _held_matches(engine, sink.earliest, tables)
     elif saved["left"] is not None:
@@ -171,14 +171,14 @@ def _restore_engine(engine: Engine, saved: Any, tables: Tables, ingest: Ingest) 
 
 
 def _rows(engine: Engine, tables: Tables, ingest: Ingest) -> Rows:
-    """The events that a query kept, if they are in the order that the engine relies on."""
+    """The retained rows of a query, checked for the order that the engine needs."""
     events, scan = engine.plan.schema.columns, engine.scan
     slots = [f"member{i}" for i in range(len(scan.components))]
     numbers = [pa.field(name, pa.int64()) for name in ROW_NUMBERS]
     table = _take(tables, "rows", pa.schema([*numbers, *(pa.field(n, pa.bool_()) for n in (*ROW_FLAGS, *slots))]))
     columns = pa.schema([events.field(name) for name in scan.columns])
     payload = _take(tables, "payload", columns)
-    # A table without columns, which is all that some queries need, does not keep its length.
+    # Some queries need no columns, and a table without columns has no length.
     if columns.names and payload.num_rows != table.num_rows:
         raise damaged("the tables of one query have different lengths")
     if not table.num_rows:
@@ -194,26 +194,26 @@ def _rows(engine: Engine, tables: Tables, ingest: Ingest) -> Rows:
 
 
 def _check_order(engine: Engine, rows: Rows, ingest: Ingest) -> None:
-    _within(rows.ts, -_FURTHEST, ingest.watermark - 1, "ts")
-    _ascends(rows.ts, 0, "ts")
-    _within(rows.seq, 0, engine.sequence - 1, "seq")
-    _ascends(rows.seq, 1, "seq")
+    _check_range(rows.ts, -_BOUND, ingest.watermark - 1, "ts")
+    _check_ascending(rows.ts, 0, "ts")
+    _check_range(rows.seq, 0, engine.sequence - 1, "seq")
+    _check_ascending(rows.seq, 1, "seq")
     if not engine.scan.sort_key and rows.seq[-1] - rows.seq[0] >= len(rows):
-        # Where no key sorts events, a row follows from a number.
+        # Without a sort key, row numbers are computed from sequence numbers.
         raise damaged("seq has gaps")
     if ingest.schema.order_by:
-        _within(rows.rank, 0, ingest.rank, "rank")
-        _ascends(rows.rank, 0, "rank")
+        _check_range(rows.rank, 0, ingest.rank, "rank")
+        _check_ascending(rows.rank, 0, "rank")
     elif (rows.rank != rows.ts).any():
         raise damaged("rank is not the time")
     if not engine.by_count:
         if (rows.pos != rows.ts).any():
             raise damaged("pos is not the time")
         return
-    _within(rows.pos, 0, _FURTHEST, "pos")
+    _check_range(rows.pos, 0, _BOUND, "pos")
     partition = engine.scan.partition_by
     if not partition:
-        _ascends(rows.pos, 1, "pos")
+        _check_ascending(rows.pos, 1, "pos")
         return
     codes, _ = codes_of([rows.payload.column(name) for name in partition], nulls_match=True)
     order = np.argsort(codes, kind="stable")
@@ -222,18 +222,18 @@ def _check_order(engine: Engine, rows: Rows, ingest: Ingest) -> None:
         raise damaged("pos does not ascend")
 
 
-def _within(values: Ints, least: int, most: int, name: str) -> None:
+def _check_range(values: Ints, least: int, most: int, name: str) -> None:
     if len(values) and not least <= values.min() <= values.max() <= most:
         raise damaged(f"{name} is not from {least} to {most}")
 
 
-def _ascends(values: Ints, step: int, name: str) -> None:
+def _check_ascending(values: Ints, step: int, name: str) -> None:
     if (np.diff(values) < step).any():
         raise damaged(f"{name} does not ascend")
 
 
 def _group_columns(engine: Engine, sink: GroupSink) -> pa.Schema:
-    """The columns that partial groups have."""
+    """The columns of partial groups."""
     groups = Groups(sink.groups.results)
     groups.add(*engine.nothing())
     assert groups.partial is not None
@@ -241,7 +241,7 @@ def _group_columns(engine: Engine, sink: GroupSink) -> pa.Schema:
 
 
 def _held_matches(engine: Engine, earliest: Earliest, tables: Tables) -> tuple[pa.Table, list[Ints]]:
-    """The matches that LIMIT holds back, with what they are sorted by."""
+    """The matches that LIMIT holds back, with their sort keys."""
     nothing, output = engine.nothing()
     names = [f"key{i}" for i in range(len(earliest.sort_keys(nothing, output.store, output)))]
     matches = _take(tables, "limit", output.batch(nothing).schema)

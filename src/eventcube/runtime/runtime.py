@@ -22,36 +22,36 @@ from eventcube.plan.planned import plan_query
 from eventcube.plan.suspicions import missing_window
 from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
+from eventcube.runtime.display import runtime_html, runtime_text
 from eventcube.runtime.frames import to_arrow
-from eventcube.runtime.many import check_together, long_form, long_schema
-from eventcube.runtime.queries import Queries, check_options, named
+from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.restore import load
-from eventcube.runtime.shown import runtime_html, runtime_text
+from eventcube.runtime.shared_result import check_shareable, long_form, long_schema
 from eventcube.runtime.snapshot import save
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema, check_names, plain_layout
 from eventcube.settings import takes_settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# No usable time is further away, in microseconds.
-_FURTHEST = 2**62
-# So many events kept for ever are worth a warning.
+# The largest usable time, in microseconds before or after 1970.
+_MAX_TIME = 2**62
+# Warn from this many events that no window ever drops;
 _MANY = 100_000
-# In a window of events, if they are of so many partitions.
+# for windows that count events, only from this many partitions.
 _MANY_PARTITIONS = 10_000
-# The settings that a saved state must agree on, beside the limit.
+# Settings, beside the limit, that must be the same to restore a state.
 _SAVED_SETTINGS = ("time", "type", "partition_by", "order_by", "lateness", "time_unit")
 
 
 class Runtime:
     """One or more queries over a stream of events.
 
-    `push` takes a batch and gives the matches that became final, as an iterator of record batches that has to be
-    read to its end before the next call. `advance` says that no event before a time will come any more; `finish`
-    that none will come at all. Several queries share one result (see `ec.match`); with `separate=True` each has its
-    own, with columns of its own, and the iterators give pairs of a query's name and a batch.
+    `push` takes a batch and returns the matches that became final, as an iterator of record batches, which must be
+    read to its end before the next call. `advance` moves the watermark: no earlier event will come. `finish` ends the
+    input. Several queries share one result (see `ec.match`); with `separate=True` each has a result of its own, and
+    the iterators give pairs of a query's name and a batch.
 
-    What is probably a slip is warned of, once, unless `advise` is False.
+    Warns once of each probable mistake, unless `advise` is False.
 
     >>> import pyarrow as pa
     >>> runtime = Runtime("PATTERN SEQ(A a, B b) WITHIN 10 us RETURN a.ts AS a", type="type")
@@ -70,7 +70,7 @@ class Runtime:
         advise: bool = True,
         **settings: Unpack[Settings],
     ) -> None:
-        """Make the queries ready; with `schema`, the columns of the events, they are bound to them at once."""
+        """Parse the queries; with `schema`, the columns of the events, also plan them."""
         self._set_up(queries, options(**settings), schema, separate, advise)
 
     @classmethod
@@ -83,7 +83,7 @@ class Runtime:
         separate: bool = False,
         advise: bool = True,
     ) -> Runtime:
-        """A runtime whose settings were read before."""
+        """A runtime from options that are read already."""
         runtime = cls.__new__(cls)
         runtime._set_up(queries, options, schema, separate, advise)
         return runtime
@@ -92,7 +92,7 @@ class Runtime:
         self, queries: Queries, options: Options, schema: pa.Schema | None, separate: bool, advise: bool
     ) -> None:
         self.options = options
-        self.queries = named(queries)
+        self.queries = queries_by_name(queries)
         check_options(self.queries, options)
         self.single = isinstance(queries, str | Query)
         self.separate = separate
@@ -101,10 +101,10 @@ class Runtime:
         self._running: _Batches | None = None
         self._finished = False
         self._warned_of_zones = False
-        self._grown = False
+        self._warned_of_growth = False
         self._adviser: Adviser | None = None
         self.advises = advise
-        # Whether the input is a whole table: that many events are kept is then no news, and slips are told at the end.
+        # Whether the input is one whole table: no warning of growing state then, and other warnings only at the end.
         self.bounded = False
         if schema is not None:
             if not isinstance(schema, pa.Schema):
@@ -112,16 +112,16 @@ class Runtime:
             self.start(schema)
 
     def start(self, columns: pa.Schema) -> Workload:
-        """Bind the queries to events with these columns; `push` does so with the first batch."""
-        workload, queries = self.planned(columns, Counters())
-        self.take_over(workload, queries)
+        """Plan the queries for events with these columns; the first `push` does so otherwise."""
+        workload, queries = self.plan(columns, Counters())
+        self.use_workload(workload, queries)
         return workload
 
-    def planned(self, columns: pa.Schema, counters: Counters) -> tuple[Workload, dict[str, LogicalQuery]]:
-        """The queries ready to run over events with these columns, and as they are bound; nothing here changes."""
+    def plan(self, columns: pa.Schema, counters: Counters) -> tuple[Workload, dict[str, LogicalQuery]]:
+        """The queries planned for events with these columns, and bound; the runtime does not change."""
         schema = self.options.schema(plain_layout(columns))
         if not (self.single or self.separate):
-            check_together(self.queries)
+            check_shareable(self.queries)
         plans = {n: plan_query(q, schema, self.options) for n, q in self.queries.items()}
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
@@ -129,8 +129,8 @@ class Runtime:
         workload = Workload(physical, schema, self.options.lateness, counters)
         return workload, {name: plan.bound for name, plan in plans.items()}
 
-    def take_over(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
-        """Go on with these, and tell what is probably a slip in the queries, if that was not told before."""
+    def use_workload(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
+        """Run this workload from now on, and warn of probable mistakes in its queries, once."""
         self.workload, self.bound_queries = workload, queries
         if workload is None or not self.advises:
             return
@@ -138,29 +138,29 @@ class Runtime:
             for problem in missing_window(logical.query, "the query" if self.single else f"query {name}"):
                 warn(problem)
             warn_of_conditions(logical)
-        self._adviser = Adviser(list(self.queries.values()), self.options.concepts, workload.ingest.seen)
+        self._adviser = Adviser(list(self.queries.values()), self.options.concepts, workload.ingest.profile)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the results, which several queries share; known once those of the events are."""
+        """The columns of the result; known once the columns of the events are."""
         if self.workload is not None and not self.single:
             return long_schema(self.workload.schema)
         return next(iter(self.schemas.values()))
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
-        """The columns of each query's own results; known once those of the events are."""
+        """The columns of each query's own result; known once the columns of the events are."""
         if self.workload is None:
             raise OptionError("the columns of the events are not known yet", code="EC405", hint="push, or give schema=")
         return self.workload.schemas
 
     @property
     def counters(self) -> dict[str, int]:
-        """What has been done so far, counted; see `Counters`."""
+        """Counters of the work done so far; see `Counters`."""
         return Counters().as_dict() if self.workload is None else self.workload.counters
 
     def report(self) -> str:
-        """What was counted, and for each nested part what the cost model expected, in words."""
+        """The counters, and the cost model's estimates for each nested part, as text."""
         counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
         lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
         for name, engine in self.workload.engines.items() if self.workload is not None else ():
@@ -177,7 +177,7 @@ class Runtime:
         return f"<Runtime: {', '.join(self.queries)}; {counted['events']:,} events, {counted['matches']:,} matches>"
 
     def __str__(self) -> str:
-        """The queries, the settings, what was counted and what is kept, as text."""
+        """The queries, settings, counters and retained events, as text."""
         return runtime_text(self)
 
     def _repr_html_(self) -> str:
@@ -185,104 +185,104 @@ class Runtime:
 
     @property
     def missing_types(self) -> frozenset[str]:
-        """The types in the queries that no event has had so far."""
-        seen = self.workload.ingest.seen.types if self.workload is not None else set()
+        """The types in the queries that no event had so far."""
+        present = self.workload.ingest.profile.types if self.workload is not None else set()
         slots = [slot for query in self.bound_queries.values() for slot in query.slots]
-        return frozenset(s.type for s in slots if s.type is not None and s.types is not None and not s.types & seen)
+        return frozenset(s.type for s in slots if s.type is not None and s.types is not None and not s.types & present)
 
     @property
     def row_findings(self) -> RowFindings:
-        """What the rows that came so far show: types that none had, why some were skipped, what is probably a slip."""
+        """Findings in the rows so far: missing types, reasons for skipped rows, probable mistakes."""
         if self.workload is None:
             return RowFindings(self.missing_types)
-        seen = self.workload.ingest.seen
-        problems = (skipped_rows(seen), unlikely_times(seen))
-        return RowFindings(self.missing_types, dict(seen.reasons), tuple(p for p in problems if p is not None))
+        profile = self.workload.ingest.profile
+        problems = (skipped_rows(profile), unlikely_times(profile))
+        return RowFindings(self.missing_types, dict(profile.reasons), tuple(p for p in problems if p is not None))
 
     @property
     def kept(self) -> int:
-        """How many events are kept for matches to come, at most, by a query."""
+        """The largest number of events that a query retains for later matches."""
         return max(self.kept_events.values(), default=0)
 
     @property
     def kept_events(self) -> dict[str, int]:
-        """How many events each query keeps for matches to come."""
+        """The number of events that each query retains for later matches."""
         return {} if self.workload is None else self.workload.kept
 
     @property
     def held(self) -> int:
-        """How many events are held back, as others may still come before them."""
+        """The number of events that wait for the watermark."""
         return 0 if self.workload is None else sum(map(len, self.workload.ingest.held_ts))
 
     @property
     def finished(self) -> bool:
-        """Whether no more events will come."""
+        """Whether the input has ended."""
         return self._finished
 
     @property
     def set_aside(self) -> pa.Table:
         """The skipped rows, each with the reason."""
-        return pa.table({}) if self.workload is None else self.workload.ingest.aside_table()
+        return pa.table({}) if self.workload is None else self.workload.ingest.skipped_table()
 
     def take_set_aside(self) -> pa.Table:
-        """The rows skipped since the last call; the runtime keeps them no longer."""
-        taken = self.set_aside
+        """The rows skipped since the last call; the runtime drops them."""
+        skipped = self.set_aside
         if self.workload is not None:
-            self.workload.ingest.aside = []
-        return taken
+            self.workload.ingest.skipped = []
+        return skipped
 
     def push(self, events: Any) -> Iterator[Any]:
-        """Take events in (Arrow, pandas or polars); gives the matches that are final now."""
-        self._ready()
+        """Process events (Arrow, pandas or polars); returns the matches that are final now."""
+        self._check_ready()
         table = to_arrow(events)
         workload = self.workload or self.start(table.schema)
         self._warn_of_zones(table, workload.schema)
-        return self._shown(workload.push(table), workload)
+        return self._start_output(workload.push(table), workload)
 
     def advance(self, watermark: int | datetime) -> Iterator[Any]:
-        """Say that every event before the watermark has come; gives the matches final by then.
+        """Advance the watermark: every earlier event has come. Returns the matches that are final now.
 
         The watermark is a datetime, or microseconds since 1970 in UTC whatever `time_unit` is. A datetime without a
         zone is in that of the time column.
         """
-        self._ready()
+        self._check_ready()
         moment = _moment(watermark, None if self.workload is None else self.workload.schema)
         if self.workload is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
-        return self._shown(self.workload.advance(moment), self.workload)
+        return self._start_output(self.workload.advance(moment), self.workload)
 
     def finish(self) -> Iterator[Any]:
-        """Say that no more events will come; gives all the matches that are left."""
-        self._ready()
+        """End the input; returns all remaining matches."""
+        self._check_ready()
         self._finished = True
-        return iter(()) if self.workload is None else self._shown(self.workload.finish(), self.workload)
+        return iter(()) if self.workload is None else self._start_output(self.workload.finish(), self.workload)
 
     def snapshot(self) -> bytes:
-        """All that is needed to go on from here elsewhere; see `restore`."""
-        self._ready()
+        """The state as bytes, to continue from here with `restore`, in this process or another."""
+        self._check_ready()
         return save(self.fingerprint, self.workload, finished=self._finished)
 
     def restore(self, state: bytes) -> None:
-        """Go on from a snapshot of a runtime with the same queries and settings, as if this were that one.
+        """Continue from a snapshot of a runtime with the same queries and settings.
 
         A snapshot that does not fit is refused, and changes nothing.
         """
         load(state, self)
         if self.workload is not None:
-            self.workload.ingest.seen.resumed = True
+            self.workload.ingest.profile.resumed = True
 
     @property
     def fingerprint(self) -> str:
-        """What a snapshot must agree on with the runtime it is restored into."""
+        """The queries and settings that must be the same to restore a snapshot."""
         texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
         concepts = self.options.concepts
         parents = sorted(concepts.parents.items()) if concepts is not None else []
         settings = ", ".join(f"{name}={getattr(self.options, name)!r}" for name in _SAVED_SETTINGS)
-        # Any strategy can go on where another stopped: this is how states of version 1 say so.
+        # Any strategy can continue from another's state; states of version 1 write it like this.
         options = f"Options({settings}, strategy=Ways(default='auto', parts={{}}), limit={self.options.limit!r})"
         return f"({texts!r}, {options}, {parents!r})"
 
-    def _ready(self) -> None:
+    def _check_ready(self) -> None:
         if self._finished:
             raise OptionError("the runtime has finished", code="EC406", hint="make a new one for new input")
         if self._running is not None and self._running.more():
@@ -292,12 +292,12 @@ class Runtime:
                 hint="for batch in runtime.push(events): …",
             )
 
-    def _shown(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
-        self._running = _Batches(self._told(results, workload))
+    def _start_output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
+        self._running = _Batches(self._output(results, workload))
         return self._running
 
-    def _told(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
-        """The results as they are shown, and after them what they show to be a slip."""
+    def _output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
+        """The results in their public form; warns of probable mistakes after the last one."""
         for name, batch in results:
             yield self._shaped(name, batch)
         if not self._finished:
@@ -307,7 +307,7 @@ class Runtime:
             self._adviser.warn(finished=self._finished)
 
     def _warn_of_zones(self, events: pa.Table, schema: EventSchema) -> None:
-        """Warn, once, of what is read in UTC where the time is text with zones."""
+        """Warn, once, of constants read as UTC where the time is text with zones."""
         due = {n: q.warnings_if_zoned for n, q in self.bound_queries.items() if q.warnings_if_zoned}
         if due and self.advises and not self._warned_of_zones and has_zones(events.column(schema.time)):
             self._warned_of_zones = True
@@ -321,11 +321,11 @@ class Runtime:
         return batch if self.single else long_form(name, batch, self.schema)
 
     def _warn_of_growth(self, name: str, engine: Engine) -> None:
-        """Warn, once, of a query that has come to keep many events which nothing that comes lets it forget."""
-        if self.bounded or self._grown or engine.kept < _MANY:
+        """Warn, once, of a query that retains many events which no later input lets it drop."""
+        if self.bounded or self._warned_of_growth or engine.kept < _MANY:
             return
         if engine.width is None and self.advises:
-            # Told at the start.
+            # Warned of at the start.
             return
         if engine.width is None:
             why, hint = "has no WITHIN, so all its events are kept for ever", "add, say, WITHIN 10 minutes"
@@ -334,12 +334,12 @@ class Runtime:
             hint = "use a window of time, say, WITHIN 10 minutes"
         else:
             return
-        self._grown = True
+        self._warned_of_growth = True
         warn(Diagnostic("EC500", f"query {name} {why}: {engine.kept:,} so far", hint=hint))
 
 
 class _Batches(Iterator[Any]):
-    """Batches as they are made; whether there are more can be asked without losing one."""
+    """An iterator of batches with a look-ahead: `more` computes the next one and keeps it."""
 
     def __init__(self, source: Iterator[Any]) -> None:
         self._source = source
@@ -357,20 +357,20 @@ class _Batches(Iterator[Any]):
 
 def _moment(watermark: Any, schema: EventSchema | None) -> int:
     """A watermark in microseconds; a datetime without a zone is in that of the time column, if it has one."""
-    # Not a time, as pandas has it, does not equal itself.
+    # NaT of pandas is a datetime that does not equal itself.
     if isinstance(watermark, datetime) and watermark == watermark:
         if watermark.tzinfo is not None:
             return (watermark - _EPOCH) // timedelta(microseconds=1)
-        shown = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
+        micros = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
         zone = None if schema is None else column_zone(schema.time, schema)
         if zone is None:
-            return shown
+            return micros
         known = read_zone(zone)
         if known is None:
             raise invalid_argument(
                 "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
             )
-        return instant(shown, known)
+        return instant(micros, known)
     if not is_whole(watermark):
         raise invalid_argument("a watermark", watermark, "microseconds since 1970, or a datetime")
-    return max(-_FURTHEST, min(_FURTHEST, int(watermark)))
+    return max(-_MAX_TIME, min(_MAX_TIME, int(watermark)))

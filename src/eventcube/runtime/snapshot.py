@@ -1,7 +1,7 @@
-"""The state of a runtime as bytes and back: one Arrow stream for each table, behind a header that says what they are.
+"""The state of a runtime as bytes: a JSON header, then one Arrow stream for each table.
 
-A state begins with a mark, the length of the header and a checksum of all that follows. The layout has a version; a
-state of another version, or one that is damaged, is refused with the reason. `restore.py` puts a state into a runtime.
+A state begins with a magic string, the length of the header and a checksum of the rest. The format has a version; a
+state that is damaged or of another version is refused. `restore.py` restores a state into a runtime.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from eventcube.runtime.workload import Workload
 VERSION = 1
 _MAGIC = b"eventcube state\n"
 _START = len(_MAGIC) + 16
-# Arrow wants its buffers to begin at multiples of this.
-_ALIGNED = 64
-# What is kept of each event beside its columns and the slots that it can fill.
+# Arrow buffers start at multiples of this.
+_ALIGNMENT = 64
+# Columns of a retained row, beside the event's own and those of the slots.
 ROW_NUMBERS, ROW_FLAGS = ("ts", "seq", "pos", "rank"), ("done", "ahead")
 
 
 def save(fingerprint: str, workload: Workload | None, *, finished: bool) -> bytes:
     """The state of a runtime."""
     tables: dict[str, pa.Table] = {}
-    counters = Counters() if workload is None else workload.own_counters
+    counters = Counters() if workload is None else workload.ingest.counters
     header: dict[str, Any] = {
         "version": VERSION,
         "fingerprint": fingerprint,
@@ -48,7 +48,7 @@ def save(fingerprint: str, workload: Workload | None, *, finished: bool) -> byte
             **{name: getattr(ingest, name) for name in ("watermark", "latest", "rank")},
         }
         tables["held"] = pa.concat_tables([columns.empty_table(), *ingest.held])
-        tables["aside"] = ingest.aside_table()
+        tables["aside"] = ingest.skipped_table()
     for name, engine in workload.engines.items() if workload is not None else ():
         engine.gather()
         header["engines"][name] = {
@@ -60,7 +60,7 @@ def save(fingerprint: str, workload: Workload | None, *, finished: bool) -> byte
         tables |= {f"{name}/{part}": table for part, table in _engine_tables(engine).items()}
     header["tables"] = list(tables)
     text = json.dumps(header).encode()
-    text += b" " * (-(_START + len(text)) % _ALIGNED)
+    text += b" " * (-(_START + len(text)) % _ALIGNMENT)
     out = io.BytesIO()
     out.write(text)
     for table in tables.values():
@@ -71,34 +71,34 @@ def save(fingerprint: str, workload: Workload | None, *, finished: bool) -> byte
 
 
 def _engine_tables(engine: Engine) -> dict[str, pa.Table]:
-    found: dict[str, pa.Table] = {}
+    tables: dict[str, pa.Table] = {}
     rows = engine.rows
     if rows is not None:
-        found["payload"] = rows.payload
+        tables["payload"] = rows.payload
         numbers = {name: getattr(rows, name) for name in (*ROW_NUMBERS, *ROW_FLAGS)}
-        members = {f"member{i}": own for i, own in enumerate(rows.member)}
-        found["rows"] = pa.table({n: pa.array(v) for n, v in {**numbers, **members}.items()})
+        members = {f"member{i}": mask for i, mask in enumerate(rows.member)}
+        tables["rows"] = pa.table({n: pa.array(v) for n, v in {**numbers, **members}.items()})
     if engine.positions is not None:
-        found["positions"] = engine.positions
+        tables["positions"] = engine.positions
     sink = engine.sink
     if isinstance(sink, GroupSink) and sink.groups.partial is not None:
-        found["groups"] = sink.groups.partial
+        tables["groups"] = sink.groups.partial
     if isinstance(sink, EarliestSink) and sink.earliest.held is not None:
         table, keys = sink.earliest.held
-        found["limit"] = table
-        found["limit_keys"] = pa.table({f"key{i}": pa.array(k) for i, k in enumerate(keys)})
-    return found
+        tables["limit"] = table
+        tables["limit_keys"] = pa.table({f"key{i}": pa.array(k) for i, k in enumerate(keys)})
+    return tables
 
 
 def read(state: Any) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    """The header and the tables of a saved state, whole and each valid by itself; whether they fit is not looked at."""
+    """The header and the tables of a saved state, each valid by itself; `restore.py` checks that they fit."""
     if not isinstance(state, bytes) or not state.startswith(_MAGIC):
         raise OptionError("this is not a state of eventcube", code="EC410")
     at = len(_MAGIC)
-    length, check = (int.from_bytes(state[i : i + 8], "little") for i in (at, at + 8))
-    if zlib.crc32(memoryview(state)[_START:]) != check:
+    length, stored_checksum = (int.from_bytes(state[i : i + 8], "little") for i in (at, at + 8))
+    if zlib.crc32(memoryview(state)[_START:]) != stored_checksum:
         raise damaged("its checksum is another")
-    if length > len(state) - _START or (_START + length) % _ALIGNED:
+    if length > len(state) - _START or (_START + length) % _ALIGNMENT:
         raise damaged("its header has another length")
     try:
         header = json.loads(state[_START : _START + length])
@@ -126,5 +126,5 @@ def read(state: Any) -> tuple[dict[str, Any], dict[str, pa.Table]]:
 
 
 def damaged(reason: str) -> OptionError:
-    """The error that a saved state is not as it was saved."""
+    """The error for a damaged state."""
     return OptionError(f"the state is damaged: {reason}", code="EC410")

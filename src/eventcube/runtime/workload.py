@@ -1,4 +1,4 @@
-"""Planned queries at work over one stream of events, wherever that runs: in this process, or in a task of Spark."""
+"""Planned queries running over one stream of events, in this process or in a Spark task."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from eventcube.plan.physical import PhysicalQuery
 from eventcube.runtime.ingest import Ingest, check_columns
 from eventcube.schema import EventSchema
 
-# A query's name, and some of its results.
+# A query's name, and a batch of its results.
 Result = tuple[str, pa.RecordBatch]
 
 
 class Workload:
-    """Takes events in and gives the results of each query as they become final.
+    """Runs queries over events, and returns their results as they become final.
 
-    The iterators have to be read to their end before the next call.
+    Each iterator must be read to its end before the next call.
     """
 
     def __init__(
@@ -29,9 +29,8 @@ class Workload:
         lateness: int = 0,
         counters: Counters | None = None,
     ) -> None:
-        self.own_counters = counters or Counters()
         types = {t for plan in plans.values() for component in plan.scan.components for t in component.types or ()}
-        self.ingest = Ingest(schema, types, lateness, self.own_counters)
+        self.ingest = Ingest(schema, types, lateness, counters or Counters())
         self.engines = {name: Engine(plan) for name, plan in plans.items()}
 
     @property
@@ -46,38 +45,38 @@ class Workload:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What has been done so far, counted; see `Counters`."""
+        """The counters of ingest and all queries, summed; see `Counters`."""
         total = Counters()
-        total.add(self.own_counters)
+        total.add(self.ingest.counters)
         for engine in self.engines.values():
             total.add(engine.counters)
         return total.as_dict()
 
     @property
     def kept(self) -> dict[str, int]:
-        """How many events each query keeps for matches to come."""
+        """The number of events that each query retains for later matches."""
         return {name: engine.kept for name, engine in self.engines.items()}
 
     def push(self, events: pa.Table) -> Iterator[Result]:
-        """Take events in; gives the results that are final now."""
+        """Process events; returns the results that are final now."""
         self.ingest.take(check_columns(events, self.schema.columns))
         return self.advance(self.ingest.latest - self.ingest.lateness)
 
     def advance(self, watermark: int) -> Iterator[Result]:
-        """Say that every event before the watermark, in microseconds, has come; gives the results final by then."""
+        """Advance the watermark (microseconds); returns the results that are final now."""
         return self._run(watermark)
 
     def finish(self) -> Iterator[Result]:
-        """Say that no more events will come; gives all results that are left."""
+        """End the input; returns all remaining results."""
         return self._run(None)
 
     def _run(self, watermark: int | None) -> Iterator[Result]:
-        # Events are released at once, whether or not the results are read.
+        # Release events now, even if the results are never read.
         released = self.ingest.release(watermark)
-        known = None if watermark is None else self.ingest.watermark
+        new_watermark = None if watermark is None else self.ingest.watermark
         return (
             (name, batch)
             for name, engine in self.engines.items()
-            for batch in engine.feed(released, known)
+            for batch in engine.feed(released, new_watermark)
             if batch.num_rows
         )

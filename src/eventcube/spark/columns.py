@@ -1,4 +1,4 @@
-"""Events' columns as Spark sees them: their Arrow schema, their names in expressions, and time in microseconds."""
+"""Columns of Spark DataFrames: their Arrow schema, quoted names, and times in microseconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZONE_SETTING = "spark.sql.session.timeZone"
 # Times beyond this are not usable: adding a window to them could overflow.
 EXTREME = 2**62
 _DAY = 86_400_000_000
-# Text that the engine reads as a time. It takes the same for blanks as Python does.
+# Text that the engine reads as a time; blanks are those of Python.
 _BLANKS = r"[\s\x1c-\x1f\p{IsWhite_Space}]*"
 _TEXT = rf"\A{_BLANKS}{MOMENT}{_BLANKS}\z"
 _UTC = {"UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT", "+00:00", "ZULU", "UNIVERSAL"}
@@ -37,18 +37,18 @@ def quoted(name: str) -> str:
 
 
 def session_zone(frame: DataFrame) -> str:
-    """The session's time zone, which timestamps have on their way to Python."""
+    """The session's time zone, which timestamps have in Arrow."""
     return frame.sparkSession.conf.get(ZONE_SETTING) or "UTC"
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a frame as the engine will see them; what Arrow cannot hold is there, but cannot be used."""
+    """The Arrow schema of a frame; types without an Arrow type are `Unreadable`."""
     zone = session_zone(frame)
     return pa.schema([pa.field(f.name, _arrow_type(f.dataType, zone), f.nullable) for f in frame.schema])
 
 
 class Unreadable(pa.ExtensionType):  # type: ignore[misc]
-    """Stands for a Spark type that has no Arrow type."""
+    """The placeholder for a Spark type without an Arrow type."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -72,8 +72,8 @@ def _arrow_type(type_: DataType, zone: str) -> pa.DataType:
         return Unreadable(type_.simpleString())
 
 
-def check_apart(frame: DataFrame, needed: list[str]) -> None:
-    """Refuse columns that are needed but that Spark takes for the same as another."""
+def check_unambiguous(frame: DataFrame, needed: list[str]) -> None:
+    """Refuse needed columns that Spark cannot tell from another, as it ignores case."""
     for name in needed:
         same = [c for c in frame.columns if c.lower() == name.lower()]
         if len(same) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
@@ -85,7 +85,7 @@ def check_apart(frame: DataFrame, needed: list[str]) -> None:
 
 
 def check_readable(schema: pa.Schema, needed: list[str]) -> None:
-    """Refuse columns that are needed but cannot be handed to Python."""
+    """Refuse needed columns without an Arrow type."""
     for name in needed:
         type_ = schema.field(name).type
         if isinstance(type_, Unreadable):
@@ -97,11 +97,11 @@ def check_readable(schema: pa.Schema, needed: list[str]) -> None:
 
 
 def microseconds(frame: DataFrame, time: str, unit: str) -> Column | None:
-    """The time in microseconds, null where it cannot be used; None if only the engine can read it (text)."""
+    """The time in microseconds, null where it cannot be used; None for text, which only the engine reads."""
     type_ = frame.schema[time].dataType
-    own = column(time)
+    times = column(time)
     if isinstance(type_, IntegralType):
-        whole = own.cast("bigint")
+        whole = times.cast("bigint")
         if unit == NANOSECONDS:
             # Rounded down, also before 1970.
             down = F.when(whole > F.lit(1000 - 2**63), whole - F.pmod(whole, F.lit(1000)))
@@ -110,33 +110,33 @@ def microseconds(frame: DataFrame, time: str, unit: str) -> Column | None:
         bound = EXTREME // factor
         return F.when((whole > -bound) & (whole < bound), whole * F.lit(factor))
     if isinstance(type_, DateType):
-        return F.unix_date(own).cast("bigint") * F.lit(_DAY)
+        return F.unix_date(times).cast("bigint") * F.lit(_DAY)
     if isinstance(type_, TimestampType):
-        return _not_extreme(F.unix_micros(own))
+        return _not_extreme(F.unix_micros(times))
     if isinstance(type_, TimestampNTZType):
-        return _not_extreme(_wall_clock(frame, own))
+        return _not_extreme(_wall_clock(frame, times))
     return None
 
 
 def unreadable(frame: DataFrame, time: str, unit: str) -> Column:
-    """Whether there is a time that cannot be read, for each row."""
-    own = column(time)
+    """For each row, whether it has a time that cannot be read."""
+    times = column(time)
     micros = microseconds(frame, time, unit)
     if micros is not None:
-        return own.isNotNull() & micros.isNull()
-    return own.isNotNull() & ~own.cast("string").rlike(_TEXT)
+        return times.isNotNull() & micros.isNull()
+    return times.isNotNull() & ~times.cast("string").rlike(_TEXT)
 
 
-def _wall_clock(frame: DataFrame, own: Column) -> Column:
-    """A time without a zone, read as if it were UTC whatever the session's zone is."""
+def _wall_clock(frame: DataFrame, times: Column) -> Column:
+    """A time without a zone, read as UTC whatever the session's zone is."""
     if not is_connect(frame) and session_zone(frame).upper() in _UTC:
-        return F.unix_micros(own.cast("timestamp"))
-    # A cast would shift and fold times where clocks change.
+        return F.unix_micros(times.cast("timestamp"))
+    # A cast would shift times, and merge some where clocks change.
     seconds = F.expr("CAST(0 AS BIGINT)")
-    for part, length in ((F.hour(own), 3_600_000_000), (F.minute(own), 60_000_000)):
+    for part, length in ((F.hour(times), 3_600_000_000), (F.minute(times), 60_000_000)):
         seconds = seconds + part.cast("bigint") * F.lit(length)
-    fraction = (F.extract(F.lit("SECOND"), own) * F.lit(1_000_000)).cast("bigint")
-    return F.unix_date(own.cast("date")).cast("bigint") * F.lit(_DAY) + seconds + fraction
+    fraction = (F.extract(F.lit("SECOND"), times) * F.lit(1_000_000)).cast("bigint")
+    return F.unix_date(times.cast("date")).cast("bigint") * F.lit(_DAY) + seconds + fraction
 
 
 def _not_extreme(micros: Column) -> Column:
@@ -151,14 +151,14 @@ def is_connect(frame: Any) -> bool:
 Batches = Iterator[pa.RecordBatch]
 
 
-def map_batches(frame: DataFrame, work: Callable[[Batches], Batches], result: pa.Schema) -> DataFrame:
-    """What the work makes of each partition of the frame."""
+def map_batches(frame: DataFrame, function: Callable[[Batches], Batches], result: pa.Schema) -> DataFrame:
+    """The frame mapped by a function of each partition's batches."""
     names = list(frame.columns)
     odd = any("." in name or "`" in name for name in names)
 
     def eventcube(batches: Batches) -> Batches:
-        return work(batch.rename_columns(names) for batch in batches) if odd else work(batches)
+        return function(batch.rename_columns(names) for batch in batches) if odd else function(batches)
 
-    # Spark's own look-up of the columns takes such names apart.
+    # mapInArrow would split such names at the dots.
     plain = frame.toDF(*(f"c{i}" for i in range(len(names)))) if odd else frame
     return plain.mapInArrow(eventcube, from_arrow_schema(result))

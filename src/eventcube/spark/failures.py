@@ -1,4 +1,4 @@
-"""Tells what Spark could not do in one message, without its stack trace."""
+"""Turns exceptions of Spark into one plain message without a stack trace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain_failures(log: str | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Whatever comes of a line to the JVM that is cut off in the middle of a word.
+        # A signal can break the connection to the JVM, which then fails in any way.
         interrupted = _interruption(error)
         if interrupted is not None:
             raise interrupted from None
@@ -32,35 +32,35 @@ def plain_failures(log: str | None = None) -> Iterator[None]:
 
 
 def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeError:
-    """What went wrong, in one line and with what would be right."""
+    """The error in one line, with a hint."""
     text = str(failure.java_exception) if isinstance(failure, Py4JJavaError) else str(failure)
     ours = _OURS.search(text)
     if ours:
         message, _, hint = ours[1].partition("\nhint: ")
         return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
-    found = _CONDITION.search(text)
-    condition, said = (found[1], found[2]) if found else ("", text.strip().split("\n")[0])
-    named = _FILE.search(said)
+    matched = _CONDITION.search(text)
+    condition, detail = (matched[1], matched[2]) if matched else ("", text.strip().split("\n")[0])
+    named = _FILE.search(detail)
     file = re.sub(r"^file:(//)?", "", named[1]) if named else "the input"
     hint = f"Spark's own messages are in {log}" if log else None
     match condition.split(".")[0]:
         case "PATH_NOT_FOUND":
             return InputError(f"no such file or folder: {file}", code="EC320")
         case "COLUMN_ALREADY_EXISTS" | "AMBIGUOUS_REFERENCE":
-            column = said.partition("`")[2].partition("`")[0]
+            column = detail.partition("`")[2].partition("`")[0]
             return InputError(
                 f"Spark takes {column!r} and another column, in upper or lower case, for the same",
                 code="EC301",
                 hint="rename one of the two, or say --conf spark.sql.caseSensitive=true",
             )
         case "FAILED_READ_FILE" | "UNABLE_TO_INFER_SCHEMA" | "MALFORMED_RECORD_IN_PARSING":
-            return InputError(f"cannot read {file}: {_first_sentence(said)}", code="EC321", hint=hint)
+            return InputError(f"cannot read {file}: {_first_sentence(detail)}", code="EC321", hint=hint)
         case _:
-            return InputError(f"Spark could not do it: {_first_sentence(said)}", code="EC329", hint=hint)
+            return InputError(f"Spark could not do it: {_first_sentence(detail)}", code="EC329", hint=hint)
 
 
 def _interruption(failure: BaseException | None) -> BaseException | None:
-    """The Ctrl-C, or other signal, that cut the line to the JVM before, if it failed only because of that."""
+    """The Ctrl-C, or other signal, that caused the failure by breaking the connection to the JVM."""
     while failure is not None and not isinstance(failure, KeyboardInterrupt | SystemExit):
         failure = failure.__context__
     return failure

@@ -1,4 +1,4 @@
-"""Reads events from files, and hands results on: to folders in parallel, or to the driver as Arrow batches."""
+"""Reads events from files, and writes results: to folders in parallel, or to the driver as Arrow batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRITE = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-# Quotes inside quotes are doubled. A row that does not fit is a mistake, and seen only if all of it is read.
+# Quotes inside quotes are doubled. Malformed rows are errors, which Spark detects only without column pruning.
 _CSV = {"header": "true", "escape": '"', "mode": "FAILFAST"}
 
 
@@ -37,11 +37,10 @@ def read_files(
     columns: pa.Schema | None = None,
     nanoseconds: Mapping[str, bool] | None = None,
 ) -> DataFrame:
-    """Events from Parquet, CSV with a header, or JSON lines; types of text are found in all rows unless given.
+    """Events from Parquet, CSV with a header, or JSON lines; column types are inferred from all rows unless given.
 
-    Spark reads no times in nanoseconds, which pandas writes: the columns named are read as numbers and turned into
-    times, which have a zone or not. A line that is not JSON becomes a row of nulls, with the line itself in
-    `_corrupt_record`.
+    Spark cannot read times in nanoseconds, which pandas writes: `nanoseconds` names such columns of Parquet, and
+    whether they have a zone. A line that is not JSON becomes a row of nulls, with the line in `_corrupt_record`.
     """
     match format_:
         case "csv" if columns is not None:
@@ -61,16 +60,16 @@ def _read_parquet(session: SparkSession, paths: Sequence[str], nanoseconds: Mapp
         session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     events = session.read.parquet(*paths)
     for name, zoned in nanoseconds.items():
-        own = quoted(name)
-        micros = f"({own} - pmod({own}, 1000)) div 1000"
-        # Without a zone it is what clocks show, whatever the session's is.
+        nanos = quoted(name)
+        micros = f"({nanos} - pmod({nanos}, 1000)) div 1000"
+        # A time without a zone must not depend on the session's zone.
         plain = f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ '1970-01-01 00:00:00')"
         events = events.withColumn(name, f.expr(f"timestamp_micros({micros})" if zoned else plain))
     return events
 
 
 def use_zone(session: SparkSession, zone: str) -> None:
-    """Read times written without a zone, and show times, in this zone."""
+    """Make this the session's zone, to read times without a zone and to show times."""
     try:
         session.conf.set(ZONE_SETTING, zone)
     except PySparkException:
@@ -82,7 +81,7 @@ def use_zone(session: SparkSession, zone: str) -> None:
 
 
 def stored_schema(events: DataFrame) -> pa.Schema | None:
-    """The Arrow schema that the first of the Parquet files keeps beside its data; None if it keeps none."""
+    """The Arrow schema in the metadata of the first Parquet file; None if it has none."""
     session = events.sparkSession
     jvm = session.sparkContext._jvm
     file = next(iter(events.inputFiles()), None)
@@ -94,15 +93,15 @@ def stored_schema(events: DataFrame) -> pa.Schema | None:
         jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, configuration)
     )
     try:
-        kept = reader.getFooter().getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
+        encoded = reader.getFooter().getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
     finally:
         reader.close()
-    return None if kept is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(kept)))
+    return None if encoded is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
 
 
 @contextmanager
 def _zoneless_times(session: SparkSession) -> Iterator[None]:
-    """Let Spark find times without a zone, which it would otherwise take to be in the session's."""
+    """Let Spark infer times without a zone, instead of times in the session's zone."""
     setting = "spark.sql.timestampType"
     before = session.conf.get(setting)
     session.conf.set(setting, "TIMESTAMP_NTZ")
@@ -113,16 +112,16 @@ def _zoneless_times(session: SparkSession) -> Iterator[None]:
 
 
 def first_rows(frame: DataFrame, order: Sequence[str], most: int) -> tuple[pa.Table, int]:
-    """The first rows in an order, and the number of all, in one job."""
-    seen = Observation()
-    watched = frame.observe(seen, f.count(f.lit(1)).alias("rows"))
-    rows = watched.orderBy(*(quoted(n) for n in order)).limit(most).toArrow()
-    return rows, int(seen.get["rows"])
+    """The first rows in an order, and the number of all rows, in one job."""
+    observation = Observation()
+    observed = frame.observe(observation, f.count(f.lit(1)).alias("rows"))
+    rows = observed.orderBy(*(quoted(n) for n in order)).limit(most).toArrow()
+    return rows, int(observation.get["rows"])
 
 
 @contextmanager
 def computed(frame: DataFrame) -> Iterator[Iterator[pa.RecordBatch]]:
-    """All rows, computed in parallel and kept on the executors' disks: the block reads them, a batch at a time."""
+    """All rows, computed in parallel and stored on the executors' disks; the block reads them batch by batch."""
     schema = arrow_schema(frame)
     packed = frame.mapInArrow(_pack, "batch binary").persist(StorageLevel.DISK_ONLY)
 
@@ -135,7 +134,7 @@ def computed(frame: DataFrame) -> Iterator[Iterator[pa.RecordBatch]]:
         packed.count()
         yield batches()
     except (KeyboardInterrupt, SystemExit):
-        # Spark would listen only when the job at hand is done; where it is ended, its disks are cleared, too.
+        # `unpersist` would wait for the running job; ending the JVM clears its disks, too.
         raise
     except BaseException:
         with suppress(Py4JError, OSError):
@@ -153,28 +152,28 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def write_folder(frame: DataFrame, path: str, format_: str) -> int:
-    """Write all rows into a folder, a file for each task, and give their number."""
-    seen = Observation()
-    watched = frame.observe(seen, f.count(f.lit(1)).alias("rows"))
+    """Write all rows into a folder, a file for each task, and return their number."""
+    observation = Observation()
+    observed = frame.observe(observation, f.count(f.lit(1)).alias("rows"))
     match format_:
         case "parquet":
-            watched.write.mode("overwrite").parquet(path)
+            observed.write.mode("overwrite").parquet(path)
         case "csv":
-            _plain_text(watched).write.mode("overwrite").options(header="true", **_WRITE).csv(path)
+            _csv_frame(observed).write.mode("overwrite").options(header="true", **_WRITE).csv(path)
         case _:
-            watched.select(*_plain(frame)).write.mode("overwrite").options(**_WRITE).json(path)
-    return int(seen.get["rows"])
+            observed.select(*_json_columns(frame)).write.mode("overwrite").options(**_WRITE).json(path)
+    return int(observation.get["rows"])
 
 
-def _plain_text(frame: DataFrame) -> DataFrame:
-    """The frame as CSV can hold it: an event's columns as `r.id`, `r.room`, …; lengths of time in seconds."""
+def _csv_frame(frame: DataFrame) -> DataFrame:
+    """The frame for CSV: an event's columns as `r.id`, `r.room`, …; durations in seconds."""
     schema = arrow_schema(frame)
     plain = frame.select(*selected(plain_columns(schema, struct_columns(schema), ".")))
     return plain.select(*[_text_ready(quoted(x.name), x.dataType, x.name) for x in plain.schema])
 
 
-def _plain(frame: DataFrame) -> list[Column]:
-    """Columns as JSON should hold them: lengths of time in seconds."""
+def _json_columns(frame: DataFrame) -> list[Column]:
+    """The columns for JSON: durations in seconds."""
     return [
         _text_ready(quoted(x.name), x.dataType, x.name)
         if isinstance(x.dataType, DayTimeIntervalType)

@@ -1,4 +1,4 @@
-"""AGG over many tasks: each gives its groups unfinished, and they are merged where their keys meet."""
+"""AGG over many tasks: each returns partial groups, which are merged after a shuffle by their keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eventcube.schema import Kind, plain_type
 
 
 def partial_schema(results: Results) -> pa.Schema:
-    """The columns of unfinished groups: keys as they are shown, sums as numbers."""
+    """The columns of partial groups: keys with their result types, sums as numbers."""
     groups = Groups(results)
     keys = [group_columns(results).field(name) for name in groups.keys]
     fields = [pa.field(name, _counted_type(value)) for name, value in groups.distinct.items()]
@@ -29,21 +29,21 @@ def partial_schema(results: Results) -> pa.Schema:
 
 
 def _counted_type(value: Computed) -> pa.DataType:
-    """The type of values that are counted once each: times as whole numbers."""
+    """The type of the values of COUNT(DISTINCT …): times as integers."""
     temporal = value.expression.kind in (Kind.TIME, Kind.DURATION)
     type_ = plain_type(value.type)
     return pa.int64() if temporal and not pa.types.is_string(type_) else type_
 
 
 def partial_batches(groups: Groups, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """A task's groups, unfinished."""
+    """The partial groups of a task."""
     partial = groups.partial
     if partial is not None:
         yield from partial.select(schema.names).cast(schema, safe=False).to_batches()
 
 
 class Merge:
-    """The function of the last stage: unfinished groups in, finished ones out."""
+    """The function of the last stage: merges partial groups into final ones."""
 
     def __init__(self, results: Results, result: pa.Schema) -> None:
         self.results, self.result = results, result
@@ -52,9 +52,9 @@ class Merge:
         groups: Groups | None = None
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            known = None if groups is None else groups.partial
-            if known is not None:
-                table = pa.concat_tables([known, table], promote_options="permissive")
+            merged = None if groups is None else groups.partial
+            if merged is not None:
+                table = pa.concat_tables([merged, table], promote_options="permissive")
             groups = Groups(self.results, table)
             assert groups.partial is not None
         if groups is not None:

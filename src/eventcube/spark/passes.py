@@ -1,4 +1,4 @@
-"""Which queries go over the events together, and how the events are spread for them."""
+"""Groups queries into passes over the events, and chooses how the events are distributed over tasks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from eventcube.spark.slices import WIDEST
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """Events of equal key meet in one task."""
+    """Events are hashed by a key."""
 
     key: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """The time line is cut into slices that borrow a window of events behind, ahead, or both."""
+    """Events are cut into time slices, each with a window of events from the slice before, after, or both."""
 
     window: int
     behind: bool
@@ -33,15 +33,15 @@ class Whole:
     """All events go to one task."""
 
 
-Spread = Keyed | Sliced | Whole
+Distribution = Keyed | Sliced | Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Queries that read the events once."""
+    """Queries that share one read and shuffle of the events."""
 
     plans: Mapping[str, Planned]
-    spread: Spread
+    distribution: Distribution
 
     @property
     def queries(self) -> list[LogicalQuery]:
@@ -49,34 +49,34 @@ class Pass:
 
 
 def key_of(query: LogicalQuery) -> tuple[str, ...]:
-    """The columns by which a query's work may be split, none if it may not."""
-    own = query.schema.partition_by
+    """The columns by which the events of a query can be partitioned; empty if there are none."""
+    partition = query.schema.partition_by
     if isinstance(query.window, CountWindow):
-        # Positions count every event of the partition, whatever the other columns say.
-        return own
-    return (*own, *(k for k in query.key if k not in own))
+        # The window counts all events of the partition, so nothing else may split them.
+        return partition
+    return (*partition, *(k for k in query.key if k not in partition))
 
 
 def can_slice(query: LogicalQuery) -> bool:
-    """Whether time alone says which events a match can have."""
+    """Whether the window bounds matches in time, so that time slices are possible."""
     return isinstance(query.window, TimeWindow) and query.window.microseconds <= WIDEST
 
 
 def passes(plans: Mapping[str, Planned]) -> list[Pass]:
-    """As few passes as there can be: one if all queries share a key or all can be sliced, else one for each way."""
-    together = _spread(list(plans.values()))
-    if len(plans) == 1 or not isinstance(together, Whole):
-        return [Pass(plans, together)]
+    """The fewest passes: one if all queries share a key or all can be sliced, else one for each distribution."""
+    common = _distribution(list(plans.values()))
+    if len(plans) == 1 or not isinstance(common, Whole):
+        return [Pass(plans, common)]
     groups = _by_column(plans)
     sliceable = [group for group in groups if all(can_slice(p.logical) for p in group.values())]
     if len(sliceable) > 1:
         groups = [group for group in groups if group not in sliceable]
         groups.append({name: plan for group in sliceable for name, plan in group.items()})
-    return [Pass(group, _spread(list(group.values()))) for group in groups]
+    return [Pass(group, _distribution(list(group.values()))) for group in groups]
 
 
 def _by_column(plans: Mapping[str, Planned]) -> list[dict[str, Planned]]:
-    """The queries by a column of their keys that as many as possible share; those without a key by what they can do."""
+    """The queries by a common key column, the most frequent first; those without a key by `can_slice`."""
     groups: list[dict[str, Planned]] = []
     left = dict(plans)
     while columns := Counter(column for plan in left.values() for column in key_of(plan.logical)):
@@ -89,7 +89,7 @@ def _by_column(plans: Mapping[str, Planned]) -> list[dict[str, Planned]]:
     return groups
 
 
-def _spread(plans: Sequence[Planned]) -> Spread:
+def _distribution(plans: Sequence[Planned]) -> Distribution:
     queries = [p.logical for p in plans]
     first, *rest = (key_of(q) for q in queries)
     common = tuple(k for k in first if all(k in other for other in rest))

@@ -1,8 +1,8 @@
-"""What can be left out before the shuffle: a filter that Spark pushes into the scan.
+"""Predicate pushdown: a filter of events that Spark pushes into the scan.
 
-The filter may let too much through (the engine tests again), but never too little. It is written without NOT: a
-comparison with null, which neither holds nor fails for the engine, is null for Spark, and both leave the row out;
-Spark takes NaN for larger than every number where the engine takes it for null, which only lets more through.
+The filter may pass too many rows (the engine tests again), but never too few. It is written without NOT: a comparison
+with null is unknown to the engine and null to Spark, and both drop the row. NaN is null to the engine but larger than
+every number to Spark, which only passes more rows.
 """
 
 from __future__ import annotations
@@ -40,66 +40,70 @@ from eventcube.spark.columns import column
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EPOCH = datetime(1970, 1, 1)
 _LARGEST = 2**63 - 1
-# Beyond so many, finding a type's number takes longer than carrying its name.
-_MOST_TYPES = 64
+# With more types, encoding them takes longer than shuffling their names.
+_MAX_CODED_TYPES = 64
 
 
 def usable(queries: Sequence[LogicalQuery], frame: StructType) -> list[Column]:
-    """Conditions that every event that some component of the queries can use meets.
+    """Filters that pass every event that a component of the queries can use.
 
-    There is none but for the time where a window counts events: there every event counts.
+    Where a window counts events, only the time is filtered, as every event counts.
     """
     schema = queries[0].schema
-    found = [column(schema.time).isNotNull()]
+    filters = [column(schema.time).isNotNull()]
     if any(isinstance(q.window, CountWindow) for q in queries):
-        return found
+        return filters
     slots = [(q, s) for q in queries for s in q.slots]
-    if all(s.types is not None for _, s in slots) and schema.type is not None and _binary(frame[schema.type].dataType):
+    if (
+        all(s.types is not None for _, s in slots)
+        and schema.type is not None
+        and _has_binary_collation(frame[schema.type].dataType)
+    ):
         types = sorted(frozenset().union(*(s.types or () for _, s in slots)))
-        found.append(column(schema.type).isin(types))
+        filters.append(column(schema.type).isin(types))
     if all(_local(q, s) for q, s in slots):
-        translated = [_slot(q, s, frame) for q, s in slots]
-        if all(t is not None for t in translated):
-            found.append(reduce(or_, [t for t in translated if t is not None]))
-    return [*found, *(column(name).isNotNull() for name in _never_null(queries))]
+        by_slot = [_slot_filter(q, s, frame) for q, s in slots]
+        if all(t is not None for t in by_slot):
+            filters.append(reduce(or_, [t for t in by_slot if t is not None]))
+    return [*filters, *(column(name).isNotNull() for name in _never_null(queries))]
 
 
 def coded_types(queries: Sequence[LogicalQuery], frame: StructType) -> tuple[str, ...]:
-    """The types that are left by `usable`, if they are so few that numbers can go through the shuffle for them."""
+    """The types that pass `usable`, if they are few enough to be shuffled as codes; else empty."""
     schema = queries[0].schema
     slots = [s for q in queries for s in q.slots]
-    if schema.type is None or not _binary(frame[schema.type].dataType):
+    if schema.type is None or not _has_binary_collation(frame[schema.type].dataType):
         return ()
     if any(isinstance(q.window, CountWindow) for q in queries) or any(s.types is None for s in slots):
         return ()
     types = sorted(frozenset().union(*(s.types or () for s in slots)))
-    return tuple(types) if len(types) <= _MOST_TYPES else ()
+    return tuple(types) if len(types) <= _MAX_CODED_TYPES else ()
 
 
 def _never_null(queries: Sequence[LogicalQuery]) -> Iterable[str]:
-    """Columns that must agree in all events of a match, and so cannot be null in any, for every query."""
+    """Key columns of all queries: equal in all events of a match, and so never null."""
     keys = [set(q.key) if len(q.positive) > 1 else set() for q in queries]
     return sorted(set.intersection(*keys))
 
 
 def _local(query: LogicalQuery, slot: Slot) -> list[Condition]:
-    every = (p for r in regions(query.region) for p in r.predicates)
-    return [p.condition for p in every if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
+    predicates = (p for r in regions(query.region) for p in r.predicates)
+    return [p.condition for p in predicates if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
 
 
-def _slot(query: LogicalQuery, slot: Slot, frame: StructType) -> Column | None:
-    """What the events of a component meet; None if that cannot be said."""
-    found = [c for own in _local(query, slot) if (c := superset(own, frame)) is not None]
-    if not found:
+def _slot_filter(query: LogicalQuery, slot: Slot, frame: StructType) -> Column | None:
+    """A filter that passes the events of a component; None if there is none."""
+    filters = [f for local in _local(query, slot) if (f := superset(local, frame)) is not None]
+    if not filters:
         return None
     type_ = query.schema.type
-    if type_ is not None and slot.types is not None and _binary(frame[type_].dataType):
-        found.insert(0, column(type_).isin(sorted(slot.types)))
-    return reduce(and_, found)
+    if type_ is not None and slot.types is not None and _has_binary_collation(frame[type_].dataType):
+        filters.insert(0, column(type_).isin(sorted(slot.types)))
+    return reduce(and_, filters)
 
 
 def superset(condition: Condition, frame: StructType, *, negated: bool = False) -> Column | None:
-    """What is true for Spark wherever the condition holds (or, negated, fails); None if nothing is known to be."""
+    """A Spark condition that is true wherever the condition holds (or, negated, fails); None if there is none."""
     match condition:
         case AllOf(conditions) | AnyOf(conditions):
             parts = [superset(c, frame, negated=negated) for c in conditions]
@@ -119,14 +123,14 @@ def superset(condition: Condition, frame: StructType, *, negated: bool = False) 
         case Like(ColumnRef(column=name, kind=kind), pattern, escape):
             if kind is not Kind.TEXT or not _comparable(frame[name].dataType):
                 return None
-            fits = F.like(column(name), F.lit(pattern), F.lit(escape))
-            return ~fits if negated else fits
+            like = F.like(column(name), F.lit(pattern), F.lit(escape))
+            return ~like if negated else like
         case IsNull(ColumnRef(column=name, kind=kind)):
-            own = column(name)
+            values = column(name)
             if negated:
-                return own.isNotNull()
+                return values.isNotNull()
             # NaN is null.
-            return own.isNull() | F.isnan(own.cast("double")) if kind is Kind.FLOAT else own.isNull()
+            return values.isNull() | F.isnan(values.cast("double")) if kind is Kind.FLOAT else values.isNull()
         case IsTrue(ColumnRef(column=name)):
             return column(name) == F.lit(not negated)
         case _:
@@ -134,24 +138,24 @@ def superset(condition: Condition, frame: StructType, *, negated: bool = False) 
 
 
 def _in(value: Expression, options: tuple[Expression, ...], frame: StructType, *, negated: bool) -> Column | None:
-    plain = [o.value for o in options if isinstance(o, Constant) and o.kind in (Kind.TEXT, Kind.INTEGER)]
-    same = {type(v) for v in plain}
+    constants = [o.value for o in options if isinstance(o, Constant) and o.kind in (Kind.TEXT, Kind.INTEGER)]
+    types = {type(v) for v in constants}
     if (
         not negated
         and isinstance(value, ColumnRef)
-        and len(plain) == len(options)
-        and (same == {str} or same == {int})
-        and (value.kind, same) in ((Kind.TEXT, {str}), (Kind.INTEGER, {int}))
+        and len(constants) == len(options)
+        and (types == {str} or types == {int})
+        and (value.kind, types) in ((Kind.TEXT, {str}), (Kind.INTEGER, {int}))
         and _comparable(frame[value.column].dataType)
-        and all(not isinstance(v, int) or abs(v) <= _LARGEST for v in plain)
+        and all(not isinstance(v, int) or abs(v) <= _LARGEST for v in constants)
     ):
-        return column(value.column).isin(plain)
+        return column(value.column).isin(constants)
     equalities = tuple(Comparison("=", value, o) for o in options)
     return superset(AnyOf(equalities), frame, negated=negated) if equalities else None
 
 
 def _comparison(op: str, left: Expression, right: Expression, frame: StructType) -> Column | None:
-    """A column against a constant."""
+    """A comparison of a column with a constant."""
     if isinstance(right, ColumnRef) and not isinstance(left, ColumnRef):
         left, right, op = right, left, FLIPPED[op]
     if not isinstance(left, ColumnRef):
@@ -162,25 +166,25 @@ def _comparison(op: str, left: Expression, right: Expression, frame: StructType)
     constant = _constant(right, left.kind, type_)
     if constant is None:
         return None
-    own = column(left.column)
-    own = own.cast("timestamp_ntz") if isinstance(type_, DateType) else own
+    values = column(left.column)
+    values = values.cast("timestamp_ntz") if isinstance(type_, DateType) else values
     match op:
         case "=":
-            return own == constant
+            return values == constant
         case "!=":
-            return own != constant
+            return values != constant
         case "<":
-            return own < constant
+            return values < constant
         case "<=":
-            return own <= constant
+            return values <= constant
         case ">":
-            return own > constant
+            return values > constant
         case _:
-            return own >= constant
+            return values >= constant
 
 
 def _constant(value: Expression, kind: Kind, type_: DataType) -> Column | None:
-    """The constant, if Spark compares it with such a column just as the engine does."""
+    """The constant, if Spark compares it with such a column as the engine does."""
     if not _comparable(type_):
         return None
     match value:
@@ -210,9 +214,9 @@ def _moment(micros: int, type_: DataType) -> Column | None:
 
 
 def _comparable(type_: DataType) -> bool:
-    # The engine compares decimals as floats; text in another collation than by bytes is compared by bytes.
-    return not isinstance(type_, DecimalType) and _binary(type_)
+    # The engine compares decimals as floats, and text by bytes whatever its collation.
+    return not isinstance(type_, DecimalType) and _has_binary_collation(type_)
 
 
-def _binary(type_: DataType) -> bool:
+def _has_binary_collation(type_: DataType) -> bool:
     return not isinstance(type_, StringType) or type_ == StringType()

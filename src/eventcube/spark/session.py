@@ -25,7 +25,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# So long a JVM may take to remove its own temporary files.
+# The time that a JVM gets to remove its temporary files.
 PATIENCE_SECONDS = 20
 _LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
@@ -34,7 +34,7 @@ def start_session(
     master: str = "local[*]", settings: Mapping[str, str] | None = None, *, name: str = "eventcube"
 ) -> SparkSession:
     """A session on `master` (the running one, if there is one), with the given settings over eventcube's own."""
-    # Spark says each failed query a second time, as JSON; what went wrong is in the exception already.
+    # Spark logs each failed query again, as JSON; the exception says it already.
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
     local = master.startswith("local")
@@ -44,19 +44,19 @@ def start_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}"} if local else {}
-    chosen = {"spark.master": master, "spark.app.name": name, **SETTINGS, **quiet, **(settings or {})}
+    config = {"spark.master": master, "spark.app.name": name, **SETTINGS, **quiet, **(settings or {})}
     builder = SparkSession.builder
-    for key, value in chosen.items():
+    for key, value in config.items():
         builder = builder.config(key, value)
     if SparkContext._gateway is not None or "://" in master.removeprefix("spark://").removeprefix("k8s://"):
         return builder.getOrCreate()
-    return _start_jvm_and_session(builder, chosen)
+    return _start_jvm_and_session(builder, config)
 
 
 def _start_jvm_and_session(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     """A session in a JVM of its own, which ends if the start fails or a signal comes meanwhile."""
     try:
-        with _signals_later():
+        with _deferred_signals():
             SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
         return builder.getOrCreate()
     except BaseException:
@@ -65,43 +65,43 @@ def _start_jvm_and_session(builder: SparkSession.Builder, settings: Mapping[str,
 
 
 @contextmanager
-def _signals_later() -> Iterator[None]:
-    """Hold back Ctrl-C, and other signals that Python handles, while the block runs.
+def _deferred_signals() -> Iterator[None]:
+    """Defer Ctrl-C, and other signals that Python handles, to the end of the block.
 
-    A JVM cut off while it starts would never end.
+    A JVM that is interrupted while it starts would never end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    noted: list[int] = []
+    received: list[int] = []
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    held = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for each in held:
-        signal.signal(each, lambda number, _: noted.append(number))
+    deferred = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in deferred:
+        signal.signal(number, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        for each, handler in held.items():
-            signal.signal(each, handler)
-    for number in noted:
-        held[signal.Signals(number)](number, None)
+        for number, handler in deferred.items():
+            signal.signal(number, handler)
+    for code in received:
+        deferred[signal.Signals(code)](code, None)
 
 
 def end_jvm(patience: float = 0) -> bool:
-    """End the JVM that Python started, if it did, and whatever runs there.
+    """End the JVM that Python started, with all its jobs; false if there is none.
 
-    For so many seconds it may clean up behind itself.
+    It gets `patience` seconds to clean up.
     """
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
     if patience:
-        # Or it would print that nobody writes to it any more.
-        listening = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
-        if listening is not None:
-            listening.shutdown()
+        # Or the server would print that its connection is lost.
+        server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+        if server is not None:
+            server.shutdown()
         with suppress(OSError):
-            # It ends by itself when nobody can write to it any more.
+            # The JVM ends when its standard input closes.
             process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             process.wait(patience)

@@ -1,4 +1,4 @@
-"""Bring the package to the executors of a cluster."""
+"""Sends the package to the executors of a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SKIPPED = {"__pycache__"}
 
 
 def ship(spark: Any) -> Path:
-    """Send this package to every executor of the session, now and to come; gives the zip file that was sent.
+    """Send this package to every executor of the session, also to later ones; returns the zip file.
 
     What the package needs (numpy, numba, pyarrow, lark, pyyaml) must be installed there.
     """
@@ -33,14 +33,14 @@ def ship(spark: Any) -> Path:
 
 
 def pack(folder: Path) -> Path:
-    """A zip file of the package in the folder, named after its content."""
+    """Write a zip file of the package into the folder, named by a hash of its content."""
     files = {
         path.relative_to(_PACKAGE.parent).as_posix(): path.read_bytes()
         for path in sorted(_PACKAGE.rglob("*"))
         if path.is_file() and not _SKIPPED.intersection(path.parts)
     }
-    files["eventcube/_begin.py"] = files["eventcube/__init__.py"]
-    files["eventcube/__init__.py"] = files["eventcube/spark/shipped.py"]
+    files["eventcube/_package_init.py"] = files["eventcube/__init__.py"]
+    files["eventcube/__init__.py"] = files["eventcube/spark/zip_init.py"]
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{name} {len(content)} ".encode() + content)

@@ -1,8 +1,8 @@
-"""Cut the time line into slices that can be worked on apart, each with the events around it that it needs.
+"""Cuts events into time slices that can be processed independently.
 
-A match belongs to the slice of the event that reports it: its last, or for plans that look ahead (a trailing negation)
-its first. Events within a window of that are borrowed from the neighbouring slice and marked in the column HALO, so
-that every match is found, and found once.
+A match belongs to the slice of its triggering event: the last, or for plans that look ahead (a trailing negation) the
+first. Each slice also gets the events of the neighbouring slice within a window, marked in the column HALO, so that
+every match is found exactly once.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from eventcube.runtime.ingest import read_times
 from eventcube.schema import INTERNAL, EventSchema
 
 SLICE = INTERNAL + "slice"
-# The largest window that is cut; beyond it (some 36,000 years) the line is one piece.
+# The largest window (some 36,000 years) for which events are sliced.
 WIDEST = 2**60
-# How many windows a slice has, for windows up to so many microseconds: the part that is borrowed shrinks with it, but
-# long windows must not make so few slices that cores stand idle.
+# Pairs of a window in microseconds and the windows of a slice up to it: longer slices borrow a smaller share of events,
+# but long windows must leave enough slices for all cores.
 _WINDOWS = ((1_000_000, 64), (600_000_000, 16), (3_600_000_000, 8))
-_WINDOWS_BEYOND = 4
-_SHORTEST = 1000
+_WINDOWS_OTHERWISE = 4
+_MIN_WIDTH = 1000
 
 
 def slice_width(window: int) -> int:
-    """The length of a slice for a window, both in microseconds; never shorter than the window."""
-    windows = next((n for most, n in _WINDOWS if window <= most), _WINDOWS_BEYOND)
-    return max(window * windows, _SHORTEST)
+    """The width of a slice for a window, both in microseconds; at least the window."""
+    windows = next((n for bound, n in _WINDOWS if window <= bound), _WINDOWS_OTHERWISE)
+    return max(window * windows, _MIN_WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Slices of a width, each with the window behind it (HALO is -1), the window ahead of it (1), or both."""
+    """Slices of a width, each with a window of events from the slice before (HALO is -1), after (1), or both."""
 
     schema: EventSchema
     window: int
@@ -42,22 +42,22 @@ class Slices:
     behind: bool
     ahead: bool
 
-    def places(self, events: pa.Table) -> tuple[Ints, Ints, Array]:
-        """Rows of events, the number of a slice that each is needed in, and what it is marked with there."""
+    def assign(self, events: pa.Table) -> tuple[Ints, Ints, Array]:
+        """Row numbers of events, the slice that needs each, and its HALO there; a row can occur twice."""
         ts, valid = read_times(events.column(self.schema.time), self.schema)
-        own = ts // self.width
-        since = ts - own * self.width
-        rows, slices, halos = [np.arange(len(ts))], [own], [np.zeros(len(ts), np.int8)]
+        home = ts // self.width
+        offset = ts - home * self.width
+        rows, slices, halos = [np.arange(len(ts))], [home], [np.zeros(len(ts), np.int8)]
         for borrows, near, step in (
-            (self.behind, since >= self.width - self.window, 1),
-            (self.ahead, since < self.window, -1),
+            (self.behind, offset >= self.width - self.window, 1),
+            (self.ahead, offset < self.window, -1),
         ):
             if borrows:
                 rows.append(np.flatnonzero(near))
-                slices.append(own[rows[-1]] + step)
+                slices.append(home[rows[-1]] + step)
                 halos.append(np.full(len(rows[-1]), -step, np.int8))
-        found = np.concatenate(rows), np.concatenate(slices), np.concatenate(halos)
+        assigned = np.concatenate(rows), np.concatenate(slices), np.concatenate(halos)
         if valid is None:
-            return found
-        usable = valid[found[0]]
-        return found[0][usable], found[1][usable], found[2][usable]
+            return assigned
+        usable = valid[assigned[0]]
+        return assigned[0][usable], assigned[1][usable], assigned[2][usable]

@@ -1,4 +1,4 @@
-"""Slips that show without running anything: in the tables and views that a DataFrame reads, and in its columns."""
+"""Warnings from the plan of a DataFrame alone: a FROM that names another source, types without a type column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED = re.compile(r"\bSubqueryAlias ([^\n]+)|\bRelation ([\w.]+)\[")
 
 
 def warn_of_source(query: Query, events: DataFrame) -> None:
-    """Warn of FROM that names none of the tables and views that the events are read from."""
+    """Warn if FROM names none of the tables and views that the events are read from."""
     if query.from_ is None:
         return
     names = source_names(events)
@@ -26,14 +26,14 @@ def warn_of_source(query: Query, events: DataFrame) -> None:
 
 
 def warn_of_types(query: LogicalQuery) -> None:
-    """Warn of a query for types whose column was not named, as far as that shows without reading an event."""
+    """Warn if a query names types, but the type column was probably forgotten."""
     problem = perhaps_untyped(query, as_argument)
     if problem is not None:
         warn(problem)
 
 
 def source_names(events: DataFrame) -> set[str]:
-    """The names of tables, views and aliases in the plan of a DataFrame; a Connect client has no plan to look at."""
+    """The names of tables, views and aliases in the plan of a DataFrame; empty on Spark Connect, which has no plan."""
     if is_connect(events):
         return set()
     plan = events._jdf.queryExecution().analyzed().toString()

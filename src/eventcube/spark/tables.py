@@ -21,23 +21,23 @@ def one_table(events: Any, queries: Mapping[str, Query]) -> DataFrame:
     """The events themselves, or if they are a session, the table that all the queries name with FROM."""
     if isinstance(events, DataFrame):
         return events
-    # That of Spark Connect is another class of the same name.
+    # Spark Connect has another class of the same name.
     if not any(kind.__name__ == SparkSession.__name__ for kind in type(events).__mro__):
         raise InputError(
             f"cannot read events from {type(events).__module__}.{type(events).__qualname__}",
             code="EC307",
             hint="give a Spark DataFrame, or a SparkSession and a query with FROM",
         )
-    named = {name: _named_table(name, query) for name, query in queries.items()}
-    if len(set(named.values())) > 1:
-        shown = ", ".join(sorted({".".join(map(write_name, parts)) for parts in named.values()}))
+    tables = {name: _named_table(name, query) for name, query in queries.items()}
+    if len(set(tables.values())) > 1:
+        shown = ", ".join(sorted({".".join(map(write_name, parts)) for parts in tables.values()}))
         raise OptionError(
             f"the queries name different tables ({shown}), and one result has one",
             code="EC435",
             hint="ec.match_all gives each query a result of its own, from the table that it names",
         )
     first = next(iter(queries.values()))
-    return _read(events, named[next(iter(named))], first)
+    return _read(events, tables[next(iter(tables))], first)
 
 
 def _named_table(name: str, query: Query) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _place(query: Query) -> tuple[tuple[str, ...], Span | None]:
 def _read(session: SparkSession, parts: tuple[str, ...], query: Query) -> DataFrame:
     try:
         frame = session.table(".".join(map(quoted, parts)))
-        # On Spark Connect a table is looked up only now.
+        # Spark Connect looks the table up only now.
         _ = frame.schema
     except AnalysisException as error:
         if error.getCondition() == _UNKNOWN:
@@ -80,7 +80,7 @@ def _read(session: SparkSession, parts: tuple[str, ...], query: Query) -> DataFr
 
 
 def _tables(session: SparkSession, database: tuple[str, ...]) -> list[str]:
-    """The tables and views that are there, as far as the catalog tells them."""
+    """The tables and views that the catalog lists."""
     try:
         return [t.name for t in session.catalog.listTables(".".join(map(quoted, database)) or None)]
     except PySparkException:

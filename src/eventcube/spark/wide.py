@@ -1,4 +1,4 @@
-"""The matches of one query out of a result that several share, and matches as flat tables."""
+"""The matches of one query from a shared result, and matches as flat tables."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from eventcube.spark.columns import column
 
 
 def wide_frame(matches: DataFrame, name: str, variables: Sequence[str]) -> DataFrame:
-    """A column for each variable, null where it was not taken."""
+    """A column for each variable, null where it is unbound."""
 
     def bound(variable: str) -> Column:
-        own = F.filter("events", lambda event: event["variable"] == F.lit(variable))
-        return F.get(own, F.lit(0)).dropFields("variable").alias(variable)
+        events = F.filter("events", lambda event: event["variable"] == F.lit(variable))
+        return F.get(events, F.lit(0)).dropFields("variable").alias(variable)
 
     return matches.where(F.col("query") == F.lit(name)).select("start", "end", *map(bound, variables))
 
 
 def flat_frame(matches: DataFrame, schema: pa.Schema, events: Collection[str]) -> DataFrame:
-    """The matches, whose columns are those of the schema, with a column for each column of their events."""
+    """The matches with a column for each column of their events, instead of structs."""
     sensitive = matches.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     return matches.select(*selected(flat_columns(schema, events, ignore_case=not sensitive)))
 
 
 def selected(columns: Iterable[PlainColumn]) -> list[Column]:
-    """The columns of a flat table, as Spark selects them."""
+    """The columns of a flat table as Spark expressions."""
     return [
         (column(c.column) if c.field is None else column(c.column).getField(c.field)).alias(c.name) for c in columns
     ]

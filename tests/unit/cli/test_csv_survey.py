@@ -21,7 +21,7 @@ QUERY = parse("PATTERN SEQ(A a, B b) WITHIN 1 s")
 def survey(path: Path, chosen: Options) -> Survey | None:
     inputs = find_inputs([str(path)])
     counted = CsvSurvey(chosen.time, chosen.type, wanted_types(QUERY, None) if chosen.type else {})
-    columns = text_columns(inputs, counted.look_at)
+    columns = text_columns(inputs, counted.observe)
     assert columns is not None
     return counted.survey(columns, chosen.time_unit)
 

@@ -49,7 +49,7 @@ def written(header: Any, tables: list[pa.Table]) -> bytes:
     """A state with this header and these tables, and the checksum that they have."""
     out = io.BytesIO()
     text = json.dumps(header).encode()
-    text += b" " * (-(snapshot._START + len(text)) % snapshot._ALIGNED)
+    text += b" " * (-(snapshot._START + len(text)) % snapshot._ALIGNMENT)
     out.write(text)
     for table in tables:
         with pa.ipc.new_stream(out, table.schema) as writer:

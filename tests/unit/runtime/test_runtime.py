@@ -14,7 +14,7 @@ from eventcube.errors import BindError, InputError, OptionError, QuerySyntaxErro
 from eventcube.language.parse import parse
 from eventcube.options import options
 from eventcube.plan.planned import plan_query
-from eventcube.runtime.many import wide_form
+from eventcube.runtime.shared_result import wide_form
 from eventcube.runtime.workload import Workload
 
 QUERIES = {"pair": "PATTERN SEQ(A a, B b) WITHIN 9 us", "either": "PATTERN OR(A x, C y) WITHIN 9 us"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from eventcube.spark.ship import pack
-from eventcube.spark.shipped import unpacked
+from eventcube.spark.zip_init import unpack
 
 _ASK = """
 import eventcube, eventcube.engine.kernels
@@ -64,6 +64,6 @@ def test_a_folder_that_others_can_write_is_not_trusted(
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "tmp"))
     (tmp_path / "cache" / "eventcube").mkdir(parents=True)
     (tmp_path / "cache" / "eventcube").chmod(0o777)
-    folder = unpacked(archive)
+    folder = unpack(archive)
     assert folder is not None
     assert folder.is_relative_to(tmp_path / "tmp")

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 
 from eventcube.errors import OptionError
 from eventcube.spark import workers
-from eventcube.spark.workers import OWN, check_workers
+from eventcube.spark.workers import DRIVER, check_workers
 
 
 class Session:
@@ -56,7 +56,7 @@ class Session:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_known", {})
+    monkeypatch.setattr(workers, "_checked", {})
 
 
 def refusal(session: Session) -> str:
@@ -115,15 +115,18 @@ def test_workers_elsewhere_are_asked_once() -> None:
 def test_another_version_here_is_told_before_any_job_and_not_asked_again(tmp_path: Path, started: list[str]) -> None:
     session = Session(program(tmp_path, "echo 3.99; echo /opt/python; echo pyarrow"), "local[1]")
     said = refusal(session)
-    assert f"Spark's workers run Python 3.99 (/opt/python), but you run {OWN}" in said
+    assert f"Spark's workers run Python 3.99 (/opt/python), but you run {DRIVER}" in said
     assert f"PYSPARK_PYTHON={sys.executable}" in said
     assert refusal(session) == said
     assert (len(started), session.asked) == (1, 0)
 
 
 def test_what_an_interpreter_here_lacks_is_told_before_any_job(tmp_path: Path, started: list[str]) -> None:
-    session = Session(program(tmp_path, f"echo {OWN.version}; echo /usr/bin/python3; echo pyarrow, numba"), "local[1]")
-    said = f"Spark's workers run Python {OWN.version} (/usr/bin/python3), which lacks pyarrow, numba; you run {OWN}\n"
+    session = Session(
+        program(tmp_path, f"echo {DRIVER.version}; echo /usr/bin/python3; echo pyarrow, numba"), "local[1]"
+    )
+    worker = f"Python {DRIVER.version} (/usr/bin/python3)"
+    said = f"Spark's workers run {worker}, which lacks pyarrow, numba; you run {DRIVER}\n"
     assert said in refusal(session)
     assert said in refusal(session)
     assert (len(started), session.asked) == (1, 0)
@@ -157,14 +160,14 @@ def test_a_program_that_does_not_start(said: str | None, tmp_path: Path) -> None
     path = program(tmp_path, said) if said else str(tmp_path / "nothing")
     said = refusal(Session(path, "local"))
     assert f"Spark's workers are to run {path}, which does not start" in said
-    assert f"; you run {OWN}" in said
+    assert f"; you run {DRIVER}" in said
 
 
 def test_another_version_on_a_cluster() -> None:
-    versions = {"worker_version": "3.9", "driver_version": OWN.version or ""}
+    versions = {"worker_version": "3.9", "driver_version": DRIVER.version or ""}
     failure = PySparkRuntimeError(errorClass="PYTHON_VERSION_MISMATCH", messageParameters=versions)
     said = refusal(Session("/opt/py/bin/python3", answer=failure))
-    assert f"Spark's workers run Python 3.9 (/opt/py/bin/python3), but you run {OWN}" in said
+    assert f"Spark's workers run Python 3.9 (/opt/py/bin/python3), but you run {DRIVER}" in said
     assert "spark.pyspark.python" in said
 
 

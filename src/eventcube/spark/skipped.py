@@ -16,8 +16,8 @@ from eventcube.spark.columns import arrow_schema, check_readable, column, map_ba
 from eventcube.spark.workers import check_workers
 
 
-def set_aside_rows(events: DataFrame, options: Options) -> DataFrame:
-    """The rows without a time that can be read or without a type, with the reason in an extra column."""
+def skipped_rows(events: DataFrame, options: Options) -> DataFrame:
+    """The rows without a readable time or without a type, with the reason in an extra column."""
     schema = options.schema(arrow_schema(events))
     micros = microseconds(events, schema.time, schema.time_unit)
     if micros is None:
@@ -29,23 +29,23 @@ def set_aside_rows(events: DataFrame, options: Options) -> DataFrame:
 
 
 def _read_by_engine(events: DataFrame, schema: EventSchema) -> DataFrame:
-    """Only the engine can say which text is a time."""
+    """Times in text are read by the engine, as Spark would read them differently."""
     check_workers(events.sparkSession)
     check_readable(schema.columns, events.columns)
     result = schema.columns.append(pa.field(REASON, pa.string()))
 
-    def pick(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def unusable_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             times = batch.column(schema.time)
             _, valid = read_times(pa.chunked_array([times]), schema)
-            null = np.asarray(times.is_null())
-            typeless = np.zeros(len(null), np.bool_)
+            no_time = np.asarray(times.is_null())
+            no_type = np.zeros(len(no_time), np.bool_)
             if schema.type is not None:
-                typeless = np.asarray(batch.column(schema.type).is_null())
-            bad = np.zeros(len(null), np.bool_) if valid is None else ~valid
-            index = np.flatnonzero(bad | typeless)
+                no_type = np.asarray(batch.column(schema.type).is_null())
+            unreadable = np.zeros(len(no_time), np.bool_) if valid is None else ~valid
+            index = np.flatnonzero(unreadable | no_type)
             if len(index):
-                reasons = np.where(null, NO_TIME, np.where(bad, BAD_TIME, NO_TYPE))[index]
+                reasons = np.where(no_time, NO_TIME, np.where(unreadable, BAD_TIME, NO_TYPE))[index]
                 yield batch.take(pa.array(index)).append_column(REASON, pa.array(reasons.tolist(), pa.string()))
 
-    return map_batches(events, pick, result)
+    return map_batches(events, unusable_rows, result)

@@ -1,8 +1,7 @@
-"""LIMIT over many tasks: each gives its earliest matches with a key that sorts them all, and Spark picks the first.
+"""LIMIT over many tasks: each returns its earliest matches with a sort key, and Spark takes the first of all.
 
-Matches are sorted by (last, first, then the bound events in the order of the text), events by time and order column.
-Where a stream says by its arrival which of two events of equal rank comes first, a DataFrame does not: their values do,
-column by column.
+Matches are sorted by last event, first event, then the bound events in the order of the query; events by time and
+order columns. Ties go by arrival in a stream; a DataFrame has no such order, so the values of the other columns decide.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _WIDE = Context(prec=80)
 
 
 def tie_breakers(plan: PhysicalQuery) -> tuple[str, ...]:
-    """The columns whose values tell events of equal rank apart."""
+    """The columns that order events of equal time and order columns."""
     schema = plan.schema
     ranked = {schema.time, *schema.order_by}
     return tuple(
@@ -43,7 +42,7 @@ def tie_breakers(plan: PhysicalQuery) -> tuple[str, ...]:
 
 
 def with_order(plan: PhysicalQuery) -> PhysicalQuery:
-    """The plan with, beside what the query returns, all that its matches are sorted by."""
+    """The plan with the sort columns of its matches as extra result columns."""
     schema = plan.schema
     names = (schema.time, *schema.order_by, *tie_breakers(plan))
     binder = ExpressionBinder(schema, {}, lambda _: None)
@@ -61,46 +60,45 @@ def with_order(plan: PhysicalQuery) -> PhysicalQuery:
 
 
 class OrderKeys:
-    """Turns the hidden columns of a batch of matches into one column of bytes that sort as the matches do."""
+    """Encodes the extra columns of `with_order` as one binary column with the order of the matches."""
 
     def __init__(self, plan: PhysicalQuery) -> None:
         self.schema = plan.schema
         self.slots = len(plan.positive)
-        self.ranked = 1 + len(plan.schema.order_by)
-        self.attributes = self.ranked + len(tie_breakers(plan))
+        self.rank_columns = 1 + len(plan.schema.order_by)
+        self.slot_columns = self.rank_columns + len(tie_breakers(plan))
 
     def strip(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
-        """The batch without the hidden columns, and the keys."""
-        hidden = self.slots * self.attributes
-        shown = batch.num_columns - hidden
-        moments: list[list[bytes]] = []
+        """The batch without the extra columns, and the sort keys."""
+        visible = batch.num_columns - self.slots * self.slot_columns
+        ranks: list[list[bytes]] = []
         events: list[list[bytes]] = []
         for slot in range(self.slots):
-            at = shown + slot * self.attributes
+            at = visible + slot * self.slot_columns
             columns = [self._times(batch.column(at))]
-            columns += [_encoded(batch.column(at + j)) for j in range(1, self.attributes)]
-            taken = np.asarray(batch.column(at).is_valid()).tolist()
-            moment = _glued(columns[: self.ranked])
-            rest = _glued([moment, *columns[self.ranked :]])
-            moments.append([m if t else b"" for m, t in zip(moment, taken, strict=True)])
-            events.append([b"\1" + e if t else b"\0" for e, t in zip(rest, taken, strict=True)])
+            columns += [_encoded(batch.column(at + j)) for j in range(1, self.slot_columns)]
+            bound = np.asarray(batch.column(at).is_valid()).tolist()
+            rank = _concatenated(columns[: self.rank_columns])
+            event = _concatenated([rank, *columns[self.rank_columns :]])
+            ranks.append([r if b else b"" for r, b in zip(rank, bound, strict=True)])
+            events.append([b"\1" + e if b else b"\0" for e, b in zip(event, bound, strict=True)])
         keys = [
-            max(own) + min(m for m in own if m) + b"".join(bound)
-            for own, bound in zip(zip(*moments, strict=True), zip(*events, strict=True), strict=True)
+            max(match_ranks) + min(rank for rank in match_ranks if rank) + b"".join(match_events)
+            for match_ranks, match_events in zip(zip(*ranks, strict=True), zip(*events, strict=True), strict=True)
         ]
-        return batch.select(list(range(shown))), pa.array(keys, pa.binary())
+        return batch.select(list(range(visible))), pa.array(keys, pa.binary())
 
     def _times(self, array: pa.Array) -> list[bytes]:
         ts, _ = read_times(pa.chunked_array([array]), self.schema)
-        return list(_pieces(Column(ts)))
+        return list(_fixed_width(Column(ts)))
 
 
-def _glued(columns: list[list[bytes]]) -> list[bytes]:
+def _concatenated(columns: list[list[bytes]]) -> list[bytes]:
     return [b"".join(parts) for parts in zip(*columns, strict=True)]
 
 
 def _encoded(array: pa.Array) -> list[bytes]:
-    """Bytes that sort as the values do, nulls first; none is the beginning of another."""
+    """Bytes with the order of the values, nulls first; none is a prefix of another."""
     if kind_of(array.type) is Kind.TEXT:
         return [
             b"\0" if t is None else b"\1" + t.encode().replace(b"\0", b"\0\xff") + b"\0\0" for t in array.to_pylist()
@@ -110,24 +108,25 @@ def _encoded(array: pa.Array) -> list[bytes]:
         return [b"\0" if n is None else b"\1" + _digits(n) for n in as_decimal(chunked).to_pylist()]
     column = to_column(unrounded(chunked))
     known = valid_mask(column).tolist()
-    return [b"\1" + r if v else b"\0" for r, v in zip(_pieces(column), known, strict=True)]
+    return [b"\1" + r if v else b"\0" for r, v in zip(_fixed_width(column), known, strict=True)]
 
 
 def _digits(number: Decimal) -> bytes:
-    """A decimal without its decimal point in 33 bytes; all of a column have as many places after it."""
+    """A decimal as an integer of 33 bytes; all decimals of a column have the same scale."""
     _, _, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     return (int(number.scaleb(-exponent, _WIDE)) + 2**256).to_bytes(33)
 
 
-def _pieces(column: Column) -> Iterator[bytes]:
+def _fixed_width(column: Column) -> Iterator[bytes]:
+    """Each number as 8 bytes with the order of the numbers."""
     values = column.values
     if values.dtype == np.float64:
-        # -0.0 is 0.0.
+        # Turns -0.0 into 0.0.
         values = values + 0.0
         bits = values.view(np.int64)
-        ordered = np.where(bits < 0, ~bits, bits ^ np.int64(-(2**63))).view(np.uint64)
+        unsigned = np.where(bits < 0, ~bits, bits ^ np.int64(-(2**63))).view(np.uint64)
     else:
-        ordered = values.astype(np.int64).view(np.uint64) ^ np.uint64(2**63)
-    data = ordered.astype(">u8").tobytes()
+        unsigned = values.astype(np.int64).view(np.uint64) ^ np.uint64(2**63)
+    data = unsigned.astype(">u8").tobytes()
     return (data[i : i + 8] for i in range(0, len(data), 8))

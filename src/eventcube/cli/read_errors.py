@@ -1,4 +1,4 @@
-"""Tells which file could not be read, and why."""
+"""Turns errors of reading a file into one plain message."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from eventcube.errors import InputError
 
-LONGEST_REASON = 200
+MAX_REASON_LENGTH = 200
 
 
 @contextmanager
-def readable(files: Sequence[str], format_: str) -> Iterator[None]:
-    """Tell what could not be read, and why, in one line."""
+def plain_read_errors(files: Sequence[str], format_: str) -> Iterator[None]:
+    """Raise an InputError that names the file and the reason, for errors in the block."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        file, reason = _told(error, files)
+        file, reason = _file_and_reason(error, files)
         raise InputError(
             f"cannot read {file} as {_NAMES[format_]}: {reason}", code="EC321", hint=_hint(reason)
         ) from None
@@ -28,16 +28,16 @@ def readable(files: Sequence[str], format_: str) -> Iterator[None]:
 _NAMES = {"parquet": "Parquet", "csv": "CSV", "jsonl": "JSON lines"}
 
 
-def _told(error: Exception, files: Sequence[str]) -> tuple[str, str]:
-    """The file that an error names, or else the input, and the reason without what Arrow says around it."""
+def _file_and_reason(error: Exception, files: Sequence[str]) -> tuple[str, str]:
+    """The file that an error names, or "the input", and the reason without Arrow's context."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
     file = next((f for f in files if f in text), files[0] if len(files) == 1 else "the input")
     reason = re.sub(r"^.*input source '.*?': (Invalid: )?", "", text)
     reason = re.sub(r"(: |^)Could not open .*?'\.?$", "", reason)
-    readable = "".join(c if c.isprintable() and c != "\ufffd" else "?" for c in reason)[:LONGEST_REASON]
-    return file, readable.rstrip(".")
+    printable = "".join(c if c.isprintable() and c != "\ufffd" else "?" for c in reason)[:MAX_REASON_LENGTH]
+    return file, printable.rstrip(".")
 
 
 def _hint(reason: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a match has counted, brought back to the driver: by its tasks, and by Spark where it reads the rows."""
+"""Counters of a match on Spark, brought back to the driver: of its tasks, and of the rows that Spark reads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from eventcube.schema import EventSchema
 from eventcube.spark.columns import is_connect
 from eventcube.spark.survey import read_survey, slips_in_rows, survey_columns, time_columns
 
-# Takes the counters of a task.
-Count = Callable[[Mapping[str, int]], None]
+# Adds the counters of a task to the total.
+AddCounters = Callable[[Mapping[str, int]], None]
 
 
 class _Sum(AccumulatorParam[Counters]):
@@ -31,47 +31,47 @@ class _Sum(AccumulatorParam[Counters]):
         return value1
 
 
-def counted(frame: DataFrame, counters: Counts) -> Count:
-    """Where tasks leave what they counted; a task that Spark runs twice counts twice."""
+def task_counters(frame: DataFrame, counters: Counts) -> AddCounters:
+    """An accumulator for the counters of tasks; a task that Spark runs twice counts twice."""
     if is_connect(frame):
         raise OptionError("Spark Connect brings no counters back", code="EC427", hint="leave out counters=")
     total = frame.sparkSession.sparkContext.accumulator(Counters(), _Sum())
     counters.follow(lambda: total.value)
-    whole = counters.counts_rows
+    counts_rows = counters.counts_rows
 
-    def count(own: Mapping[str, int]) -> None:
-        # Where rows are counted, the skipped ones are among them.
-        skipped = 0 if whole else own.get("set_aside", 0)
-        total.add(Counters(**{**own, "rows": 0, "set_aside": skipped}))
+    def add(task: Mapping[str, int]) -> None:
+        # `observe_rows` counts skipped rows, if it counts rows.
+        skipped = 0 if counts_rows else task.get("set_aside", 0)
+        total.add(Counters(**{**task, "rows": 0, "set_aside": skipped}))
 
-    return count
+    return add
 
 
-def observed(frame: DataFrame, counters: Counts, schema: EventSchema, queries: Iterable[LogicalQuery]) -> DataFrame:
-    """The frame with its rows counted where they are read: those that are skipped, the types and times they have."""
+def observe_rows(frame: DataFrame, counters: Counts, schema: EventSchema, queries: Iterable[LogicalQuery]) -> DataFrame:
+    """The frame with an observation of its rows: their number, skipped rows, types and times."""
     wanted = {s.type: s.types for q in queries for s in q.slots if s.type is not None and s.types is not None}
     time, unit = schema.time, schema.time_unit
     measures = survey_columns(frame, time, schema.type, unit, wanted) + time_columns(frame, time, unit)
     observation = Observation()
-    observing = frame.observe(observation, *measures)
+    observed_frame = frame.observe(observation, *measures)
 
-    def row() -> Mapping[str, Any] | None:
-        # Asking for what is not there yet would wait for it.
+    def aggregates() -> Mapping[str, Any] | None:
+        # `get` would block until a job has finished.
         handle = observation._jo
         return observation.get if handle is not None and handle.future().isCompleted() else None
 
     def counted_rows() -> Counters:
-        if (known := row()) is None:
+        if (values := aggregates()) is None:
             return Counters()
-        rows, reasons, _ = read_survey(known, ())
+        rows, reasons, _ = read_survey(values, ())
         return Counters(rows=rows, set_aside=sum(reasons.values()))
 
     def findings() -> RowFindings:
-        if (known := row()) is None:
+        if (values := aggregates()) is None:
             return RowFindings()
-        _, reasons, missing = read_survey(known, wanted if schema.type is not None else ())
-        return RowFindings(missing, reasons, slips_in_rows(known, time, unit))
+        _, reasons, missing = read_survey(values, wanted if schema.type is not None else ())
+        return RowFindings(missing, reasons, slips_in_rows(values, time, unit))
 
     counters.follow(counted_rows)
     counters.follow_rows(findings, told=False)
-    return observing
+    return observed_frame

@@ -11,7 +11,7 @@ import pytest
 
 from eventcube.runtime.ingest import order_keys
 from eventcube.schema import EventSchema
-from eventcube.spark.earliest import _encoded
+from eventcube.spark.limit import _encoded
 
 NAN, INF = float("nan"), float("inf")
 

@@ -1,4 +1,4 @@
-"""Notes on what was probably meant otherwise, from the names of the input and a look at some of the events."""
+"""Warnings about probable mistakes, from the names of the input and a sample of its events."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ Sample = Callable[[list[str], int], pa.Table]
 
 
 def input_names(inputs: Inputs) -> set[str]:
-    """The names that the files and folders of an input go by, with and without their endings."""
+    """The names of the files and folders of an input, with and without their endings."""
     parts = {part for path in (*inputs.paths, *inputs.files) for part in PurePath(path).parts}
     return parts | {part.split(".")[0] for part in parts}
 
 
-def note_source(query: Query, inputs: Inputs) -> None:
-    """Warn of FROM that names neither a file nor a folder of the input."""
+def warn_of_source(query: Query, inputs: Inputs) -> None:
+    """Warn if FROM names neither a file nor a folder of the input."""
     problem = other_source(query, input_names(inputs), inputs.shown)
     if problem is not None:
         warn(problem)
 
 
-def note_untyped(query: Query, options: Options, columns: pa.Schema, sample: Sample) -> None:
-    """Warn where the query names types, and no column was named as theirs."""
+def warn_of_missing_type_column(query: Query, options: Options, columns: pa.Schema, sample: Sample) -> None:
+    """Warn if the query names types, but the options name no type column."""
     if options.type is not None or not named_types(query):
         return
     texts = [f.name for f in columns if kind_of(f.type) is Kind.TEXT]
     types = frozenset().union(*wanted_types(query, options.concepts).values())
-    holding = type_column(sample(texts, SAMPLED), types) if texts else None
-    warn(untyped(query, holding, as_flag))
+    candidate = type_column(sample(texts, SAMPLED), types) if texts else None
+    warn(untyped(query, candidate, as_flag))
 
 
-def note_time_unit(options: Options, columns: pa.Schema, sample: Sample) -> None:
-    """Warn of whole numbers that are times soon after 1970 or far off as they are read, but not in another unit."""
+def warn_of_time_unit(options: Options, columns: pa.Schema, sample: Sample) -> None:
+    """Warn if whole numbers are unlikely times in the chosen unit, but likely ones in another."""
     if kind_of(columns.field(options.time).type) is not Kind.INTEGER:
         return
     times = pc.min_max(sample([options.time], SAMPLED)[options.time]).as_py()

@@ -15,10 +15,10 @@ from eventcube.language.parse import parse
 from eventcube.options import options
 from eventcube.plan.planned import plan_query
 from eventcube.schema import EventSchema
-from eventcube.spark import runs
-from eventcube.spark.earliest import tie_breakers
-from eventcube.spark.partition import Share, Work
-from eventcube.spark.runs import Budget, Sorter, in_order
+from eventcube.spark import external_sort
+from eventcube.spark.external_sort import Budget, Sorter, in_order
+from eventcube.spark.limit import tie_breakers
+from eventcube.spark.task import MatchTask, PlanGroup
 
 TINY = Budget(rows=100)
 AMPLE = Budget()
@@ -40,8 +40,8 @@ def shuffled(count: int, span: int, seed: int = 3) -> list[pa.RecordBatch]:
 
 @pytest.fixture(autouse=True)
 def _small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_READ_ROWS", 10)
-    monkeypatch.setattr(runs, "PIECE_ROWS", 64)
+    monkeypatch.setattr(external_sort, "_READ_ROWS", 10)
+    monkeypatch.setattr(external_sort, "PIECE_ROWS", 64)
 
 
 def test_pieces_from_runs_are_complete_and_in_order() -> None:
@@ -112,7 +112,7 @@ def _found(query: str, batches: list[pa.RecordBatch], budget: Budget) -> list[ob
     schema = settings.schema(batches[0].schema)
     plan = plan_query(parse(query), schema, settings).physical
     ties = tie_breakers(plan) if plan.scan.by_count else ()
-    work = Work((Share({"q1": plan}, forward=False),), schema, True, plan.sink.schema, ties, budget)
+    work = MatchTask((PlanGroup({"q1": plan}, forward=False),), schema, True, plan.sink.schema, ties, budget)
     return sorted(tuple(map(str, row.values())) for batch in work(iter(batches)) for row in batch.to_pylist())
 
 

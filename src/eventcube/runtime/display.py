@@ -1,4 +1,4 @@
-"""A runtime as text, and as HTML for a notebook: its queries, settings, counters, and what it keeps."""
+"""A runtime as text, and as HTML for a notebook: queries, settings, counters, retained events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def runtime_text(runtime: Runtime) -> str:
 
 
 def runtime_html(runtime: Runtime) -> str:
-    """The runtime as it is shown in a notebook."""
+    """The runtime as HTML for a notebook."""
     pieces = []
     for name, query in runtime.queries.items():
         pieces += [markup.note(f"query {name}"), markup.query(str(query))]
@@ -36,19 +36,19 @@ def runtime_html(runtime: Runtime) -> str:
 
 def _sections(runtime: Runtime) -> list[tuple[str, list[tuple[str, str]]]]:
     counted = [(name, f"{count:,}") for name, count in runtime.counters.items() if count and name != "rows"]
-    kept = [(name, _events(count)) for name, count in runtime.kept_events.items()]
+    retained = [(name, _events(count)) for name, count in runtime.kept_events.items()]
     held = [("held back", _events(runtime.held))] if runtime.held else []
     state = "finished" if runtime.finished else "so far"
-    return [("settings", _settings(runtime.options)), (f"counted {state}", counted), ("keeps", [*kept, *held])]
+    return [("settings", _settings(runtime.options)), (f"counted {state}", counted), ("keeps", [*retained, *held])]
 
 
 def _settings(chosen: Options) -> list[tuple[str, str]]:
-    """The settings that differ from the default, and which column is the time."""
-    usual = options()
+    """The settings that differ from the default, and the time column."""
+    defaults = options()
     rows = []
     for field in fields(chosen):
         value = getattr(chosen, field.name)
-        if field.name == "time" or value != getattr(usual, field.name):
+        if field.name == "time" or value != getattr(defaults, field.name):
             rows.append((field.name, _setting(field.name, value)))
     return rows
 
@@ -58,8 +58,8 @@ def _setting(name: str, value: object) -> str:
         case "lateness", int():
             return write_duration(value)
         case _, StrategyChoice(default, parts):
-            own = [f"{part}={strategy}" for part, strategy in parts.items()]
-            return ", ".join([*([default] if default != AUTO or not own else []), *own])
+            by_part = [f"{part}={strategy}" for part, strategy in parts.items()]
+            return ", ".join([*([default] if default != AUTO or not by_part else []), *by_part])
         case _, Concepts():
             return repr(value)
         case _, tuple():

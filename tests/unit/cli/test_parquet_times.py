@@ -13,7 +13,7 @@ from tests.unit.cli.conftest import Call
 
 from eventcube.cli.arrow_input import input_schema, read_events, scan_events
 from eventcube.cli.inputs import find_inputs
-from eventcube.cli.stored_times import stored_times, zone_of_times
+from eventcube.cli.parquet_times import parquet_times, zone_of_times
 
 BERLIN, TOKYO = (pa.timestamp("us", zone) for zone in ("Europe/Berlin", "Asia/Tokyo"))
 PLAIN = pa.timestamp("us")
@@ -37,7 +37,7 @@ def test_times_of_96_bits_are_instants(tmp_path: Path) -> None:
     table = pa.table({"ts": pa.array([far], PLAIN), "kind": ["A"]})
     pq.write_table(table, tmp_path / "e.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
     inputs = find_inputs([str(tmp_path / "e.parquet")])
-    assert stored_times(inputs.files, "ts").wide == {"ts"}
+    assert parquet_times(inputs.files, "ts").int96 == {"ts"}
     assert read_events(inputs)["ts"].type == input_schema(inputs).field("ts").type == pa.timestamp("us", "UTC")
     assert read_events(inputs)["ts"][0].as_py().replace(tzinfo=None) == far
 

@@ -1,0 +1,125 @@
+"""The work of a Spark task: from the events of a partition to the matches of its queries.
+
+The driver has planned; a task only runs the plans. Nothing here needs Spark, so it can be tested without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.engine.sinks.groups import GroupSink
+from eventcube.plan.physical import PhysicalQuery
+from eventcube.runtime.shared_result import long_form, long_schema
+from eventcube.runtime.workload import Result, Workload
+from eventcube.schema import HALO, EventSchema
+from eventcube.spark.counters import AddCounters
+from eventcube.spark.external_sort import Budget, Sorter, in_order
+from eventcube.spark.groups import partial_batches
+from eventcube.spark.limit import OrderKeys
+
+# Spark converts batches of this size to rows fastest: larger ones do not fit its caches.
+OUTPUT_ROWS = 1 << 13
+
+
+@dataclass(frozen=True, slots=True)
+class PlanGroup:
+    """Plans that run together in a task.
+
+    `forward` plans look ahead, and only they get the events borrowed from the next slice. With `keys` there is one
+    plan, and its matches get a sort key.
+    """
+
+    plans: Mapping[str, PhysicalQuery]
+    forward: bool
+    keys: OrderKeys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTask:
+    """The function of a task, as data. `schema` has the columns of its events; `single`: there is one query, and the
+    result has its columns.
+
+    `ties` are the columns that order events of equal rank, where their order matters. `types` are the names of the
+    codes in the type column, which start at 1; `add_counters` collects the counters.
+    """
+
+    groups: tuple[PlanGroup, ...]
+    schema: EventSchema
+    single: bool
+    result: pa.Schema
+    ties: tuple[str, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    types: tuple[str, ...] = ()
+    add_counters: AddCounters | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The matches of a partition, as they are found."""
+        runners = [_Runner(group, self) for group in self.groups]
+        sorter = Sorter(self.schema, self.ties)
+        events = map(self._read, batches)
+        for piece in in_order(events, sorter, self.budget, lambda: max(r.kept for r in runners)):
+            for runner in runners:
+                yield from self._output(runner.push(piece))
+        for runner in runners:
+            yield from self._output(runner.finish())
+            if self.add_counters is not None:
+                self.add_counters(runner.workload.counters)
+
+    def _read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the planned column types; type codes become a dictionary of names."""
+        if self.types:
+            assert self.schema.type is not None
+            index = batch.schema.get_field_index(self.schema.type)
+            codes = pc.subtract(batch.column(index), pa.scalar(1, pa.int16()))
+            names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types, pa.string()))
+            batch = batch.set_column(index, self.schema.type, names)
+        return batch if batch.schema.types == self.schema.columns.types else batch.cast(self.schema.columns)
+
+    def _output(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = batch if batch.schema.equals(self.result) else batch.cast(self.result)
+            for at in range(0, rows.num_rows, OUTPUT_ROWS):
+                yield rows.slice(at, OUTPUT_ROWS)
+
+
+class _Runner:
+    """A running plan group."""
+
+    def __init__(self, group: PlanGroup, task: MatchTask) -> None:
+        self.task, self.group = task, group
+        self.workload = Workload(group.plans, task.schema)
+        self.drops_next_slice = HALO in task.schema.columns.names and not group.forward
+
+    @property
+    def kept(self) -> int:
+        """The largest number of events that a query retains for later matches."""
+        return max(self.workload.kept.values())
+
+    def push(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
+        if self.drops_next_slice:
+            events = events.filter(pc.less_equal(events.column(HALO), 0))
+        return self._format(self.workload.push(events))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        results = self.workload.finish()
+        sink = next(iter(self.workload.engines.values())).sink
+        if not isinstance(sink, GroupSink):
+            yield from self._format(results)
+            return
+        for _ in results:
+            pass
+        yield from partial_batches(sink.groups, self.task.result)
+
+    def _format(self, results: Iterator[Result]) -> Iterator[pa.RecordBatch]:
+        for name, batch in results:
+            rows, keys = (batch, None) if self.group.keys is None else self.group.keys.strip(batch)
+            if not self.task.single:
+                rows = long_form(name, rows, long_schema(self.task.schema))
+            if keys is not None:
+                fields = [*rows.schema, self.task.result.field(rows.num_columns)]
+                rows = pa.RecordBatch.from_arrays([*rows.columns, keys], schema=pa.schema(fields))
+            yield rows
