@@ -108,7 +108,7 @@ class Settings(MatchSettings, total=False):
         Setting(
             0,
             "How far behind the latest event others may come; those further behind are skipped.",
-            "a length of time such as '5 seconds', a timedelta, or microseconds",
+            "a duration such as '5 seconds', a timedelta, or microseconds",
         ),
     ]
 
@@ -230,10 +230,10 @@ def microseconds(value: int | str | timedelta) -> int:
         value = _read(value)
     if not is_whole(value):
         raise OptionError(
-            f"cannot read the length of time {value!r}", code="EC403", hint="write, say, '5 seconds', or a timedelta"
+            f"cannot read the duration {value!r}", code="EC403", hint="write, say, '5 seconds', or a timedelta"
         )
     if value < 0:
-        raise OptionError("a length of time cannot be negative", code="EC403")
+        raise OptionError("a duration cannot be negative", code="EC403")
     return int(value)
 
 
@@ -241,5 +241,5 @@ def _read(text: str) -> int:
     parts = re.findall(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", text)
     joined = "".join(re.sub(r"\s", "", n + u) for n, u in parts)
     if not parts or joined != re.sub(r"\s", "", text) or any(u.lower() not in UNITS for _, u in parts):
-        raise OptionError(f"cannot read the length of time {text!r}", code="EC403", hint="write, say, '5 seconds'")
+        raise OptionError(f"cannot read the duration {text!r}", code="EC403", hint="write, say, '5 seconds'")
     return sum(round(float(n) * UNITS[u.lower()]) for n, u in parts)

@@ -38,7 +38,7 @@ class Kind(Enum):
     TEXT = "text"
     BOOLEAN = "true or false"
     TIME = "a time"
-    DURATION = "a length of time"
+    DURATION = "a duration"
     NULL = "null"
     OTHER = "a value of a type that cannot be compared"
 

@@ -65,7 +65,7 @@ def shown(column: pa.Array) -> list[Any]:
 
 
 def _rounded(value: Any, type_: pa.DataType) -> Any:
-    """Floats to nine digits, whatever the order of a sum; times and lengths of time to whole microseconds."""
+    """Floats to nine digits, whatever the order of a sum; times and durations to whole microseconds."""
     if value is None or isinstance(value, str | bool):
         return value
     if pa.types.is_temporal(type_):

@@ -204,7 +204,7 @@ def test_matches_by_every_strategy(query: str, events: str, strategy: str) -> No
         pytest.param(
             "SEQ(A a, B b) WITHIN 9 ms AGG MIN(b.ts - a.ts) AS l, MAX(b.ts - a.ts) AS m, AVG(b.ts - a.ts) AS n",
             "A1 B2 B4 A5 B8",
-            id="lengths of time have a least, a greatest and a mean",
+            id="durations have a least, a greatest and a mean",
         ),
         pytest.param(
             "A a GROUPBY a AGG COUNT(*) AS n, COUNT(*) AS m", "A1 A2", id="one aggregate may be asked for twice"

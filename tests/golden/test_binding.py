@@ -68,3 +68,12 @@ def test_a_plan_is_explained(case: Titled) -> None:
     settings = {"partition_by": "account"} if "partition" in case.title else {}
     concepts = CONCEPTS if "hierarchy" in case.title else None
     assert explain(case.given, COLUMNS, time="ts", type="symbol", concepts=concepts, **settings) == case.expected
+
+
+def test_the_plan_of_the_readme() -> None:
+    now, before = read_titled("readme_plan.txt")
+    columns = pa.schema({"ts": pa.timestamp("us"), "kind": pa.string(), "id": pa.string(), "room": pa.int32()})
+    assert explain(now.given, columns, type="kind") == now.expected
+    assert len(now.expected) <= len(before.expected), "clearer, and no longer"
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert " ".join(now.given.split()) in " ".join(readme.split())

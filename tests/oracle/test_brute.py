@@ -252,7 +252,7 @@ QUALS = [
     ),
     some("whole numbers compare with others", "A WHERE A.x = A.y", "A1:x=1,y=1.0 A2:x=1,y=1.5", "A1"),
     some("text compares by code points", "A WHERE A.s < 'b'", "A1:s='B' A2:s='a' A3:s='é' A4:s='b'", "A1", "A2"),
-    some("times minus times are lengths of time", "AND(A, B) WHERE B.ts - A.ts < 5 ms", "A1 B5 B6", "A1 B5"),
+    some("times minus times are durations", "AND(A, B) WHERE B.ts - A.ts < 5 ms", "A1 B5 B6", "A1 B5"),
     some("division gives fractions", "A WHERE A.x / 2 = 0.5", "A1:x=1", "A1"),
     some("division by zero is null", "A WHERE A.x / 0 IS NULL AND A.x % 0 IS NULL", "A1:x=1", "A1"),
     some("a remainder has the sign of what is divided", "A WHERE A.x % 3 = -1", "A1:x=-4 A2:x=4 A3:x=2", "A1"),

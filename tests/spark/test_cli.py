@@ -84,7 +84,7 @@ def test_a_folder(format_: str, call: Call, tmp_path: Path) -> None:
     parts = sorted((tmp_path / "found").glob("part-*"))
     match format_:
         case "parquet":
-            # Spark writes lengths of time as microseconds.
+            # Spark writes durations as microseconds.
             assert {row["a"]["user"]: row["gap"] / 1e6 for row in pq.read_table(parts).to_pylist()} == GAPS
         case "csv":
             rows = [row for part in parts for row in pa_csv.read_csv(part).to_pylist()]

@@ -113,7 +113,7 @@ def run(
 
     An --out that ends in .parquet, .csv or .jsonl is one file; a name without an ending, or with / at its end, is a
     folder, written in parallel: best for many matches. In CSV an event r becomes columns r.ts, r.id, … (with --flat
-    r_ts, r_id, …, as in every format), and a length of time seconds. --format csv or jsonl without --out goes to
+    r_ts, r_id, …, as in every format), and a duration seconds. --format csv or jsonl without --out goes to
     standard output. Rows without a time or a type are skipped and counted. An input without any event, or a type
     that no event has, is a mistake (exit code 2).
     """

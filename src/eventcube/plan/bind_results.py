@@ -110,7 +110,7 @@ class ResultBinder:
             kind = argument.expression.kind
             summable = kind.numeric or kind in (Kind.DURATION, Kind.NULL)
             if kind is Kind.OTHER or (agg.function in ("SUM", "AVG") and not summable):
-                hint = "SUM and AVG take numbers and lengths of time; MIN, MAX and COUNT take text and times, too"
+                hint = "SUM and AVG take numbers and durations; MIN, MAX and COUNT take text and times, too"
                 self._problem("EC215", f"cannot take {agg.function} of {kind.value}", agg.span, hint)
         type_ = aggregate_type(agg.function, argument)
         return AggregateColumn(column_name(agg), agg.function, argument, agg.distinct, type_)

@@ -24,7 +24,7 @@ def call_kind(call: Call, kinds: Sequence[Kind], report: Report, *, timed: bool)
         case "LOWER" | "UPPER" | "LENGTH":
             fits, wanted = first is Kind.TEXT, "text"
         case "ABS":
-            fits, wanted = first.numeric or first is Kind.DURATION, "a number or a length of time"
+            fits, wanted = first.numeric or first is Kind.DURATION, "a number or a duration"
         case "ROUND":
             fits, wanted = first.numeric, "a number"
             _check_digits(call, report)

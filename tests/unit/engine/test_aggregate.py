@@ -61,7 +61,7 @@ def rows(query: str, **settings: Any) -> list[tuple[Any, ...]]:
         pytest.param(
             "SUM(e.l), AVG(e.l), MIN(e.l), MAX(e.l)",
             (timedelta(minutes=3), timedelta(seconds=45), timedelta(0), timedelta(seconds=90)),
-            id="lengths of time",
+            id="durations",
         ),
         pytest.param(
             "SUM(e.l / 2), MAX(e.l * 2)", (timedelta(seconds=90), timedelta(minutes=3)), id="computed lengths"
