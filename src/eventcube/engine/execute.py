@@ -103,17 +103,17 @@ class Execution:
 
     def any(self, program: Program, table: Table) -> Bools:
         """For each partial match whether the program has a result."""
-        found = np.zeros(len(table), np.bool_)
+        has_result = np.zeros(len(table), np.bool_)
         last = program[-1] if program else None
         direct = isinstance(last, Bind) and not last.filters
         marked = table.with_columns({ORIGIN: np.arange(len(table))})
         for out in self.run(program[:-1] if direct else program, marked):
             if direct:
                 assert isinstance(last, Bind)
-                found[out[ORIGIN][self._any_candidate(last, out)]] = True
+                has_result[out[ORIGIN][self._any_candidate(last, out)]] = True
             else:
-                found[out[ORIGIN]] = True
-        return found
+                has_result[out[ORIGIN]] = True
+        return has_result
 
     def count(self, program: Program, table: Table) -> int:
         """The number of results of the program; the last join is counted without being built."""
@@ -192,12 +192,12 @@ class Execution:
         if bind.latest:
             yield self._latest(bind, table, candidates)
             return
-        at, offset = 0, 0
-        while at < len(table):
-            data, at, offset, looked = expand(
-                candidates.lo, candidates.hi, candidates.stack, table.data, candidates.tests, at, offset, self._scratch
+        row, offset = 0, 0
+        while row < len(table):
+            data, row, offset, tested = expand(
+                candidates.lo, candidates.hi, candidates.stack, table.data, candidates.tests, row, offset, self._scratch
             )
-            self.counters.candidates += looked
+            self.counters.candidates += tested
             out = self._filter(bind.filters, Table((*table.columns, bind.slot), data))
             if len(out):
                 yield out
@@ -205,21 +205,21 @@ class Execution:
     def _latest(self, bind: Bind, table: Table, candidates: _Candidates) -> Table:
         """Each partial match with its latest candidate."""
         if candidates.is_free:
-            place, looked = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(table)
+            position, tested = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(table)
         else:
-            place, looked = latest(candidates.lo, candidates.hi, candidates.tests)
-        self.counters.candidates += looked
-        found = place >= 0
-        return table.where(found).with_columns({bind.slot: candidates.stack[place[found]]})
+            position, tested = latest(candidates.lo, candidates.hi, candidates.tests)
+        self.counters.candidates += tested
+        has_candidate = position >= 0
+        return table.where(has_candidate).with_columns({bind.slot: candidates.stack[position[has_candidate]]})
 
     def _any_candidate(self, bind: Bind, table: Table) -> Bools:
         candidates = self._candidates(bind, table)
         if candidates.is_free:
             self.counters.candidates += len(table)
             return candidates.hi > candidates.lo
-        found, looked = exists(candidates.lo, candidates.hi, candidates.tests)
-        self.counters.candidates += looked
-        return found
+        has_candidate, tested = exists(candidates.lo, candidates.hi, candidates.tests)
+        self.counters.candidates += tested
+        return has_candidate
 
     def _candidates(self, bind: Bind, table: Table) -> _Candidates:
         stack = self.store.stack(bind.slot, bind.states)
@@ -324,8 +324,8 @@ class Execution:
         return table
 
     def _reject(self, reject: Reject, table: Table) -> Table:
-        guarded = np.flatnonzero(table.last(reject.guard) >= 0) if reject.guard else None
-        outer = table if guarded is None else table.take(guarded)
+        guarded_rows = np.flatnonzero(table.last(reject.guard) >= 0) if reject.guard else None
+        outer = table if guarded_rows is None else table.take(guarded_rows)
         # Computed before START and END are replaced: the bounds may be those of the interval around.
         start, end = self.limit(reject.lower, outer), self.limit(reject.upper, outer)
         nonempty = np.flatnonzero(start < end)
@@ -335,9 +335,9 @@ class Execution:
         inner = np.empty((len(columns), len(nonempty)), np.int64)
         for target, column in zip(inner, columns, strict=True):
             np.take(column, nonempty, out=target)
-        found = nonempty[self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)]
+        rejected = nonempty[self.parts[reject].exists(Table((*reject.outer, START, END), inner), self)]
         kept = np.ones(len(table), np.bool_)
-        kept[found if guarded is None else guarded[found]] = False
+        kept[rejected if guarded_rows is None else guarded_rows[rejected]] = False
         return table.where(kept)
 
 

@@ -138,16 +138,16 @@ def _local(ts: Ints, zone: str | None) -> Ints:
     """The local times of instants in the zone."""
     if zone is None or not len(ts):
         return ts
-    shown = pc.local_timestamp(pa.array(ts).view(pa.timestamp("us", zone)))
-    return np.asarray(shown.view(pa.int64()))
+    local = pc.local_timestamp(pa.array(ts).view(pa.timestamp("us", zone)))
+    return np.asarray(local.view(pa.int64()))
 
 
 def _instant(local: Ints, zone: str | None) -> Ints:
     """The instants of local times in the zone: the first if it comes twice, the end of the gap if it is skipped."""
     if zone is None or not len(local):
         return local
-    shown = pa.array(local).view(pa.timestamp("us"))
-    instants = pc.assume_timezone(shown, zone, ambiguous="earliest", nonexistent="latest")
+    local_times = pa.array(local).view(pa.timestamp("us"))
+    instants = pc.assume_timezone(local_times, zone, ambiguous="earliest", nonexistent="latest")
     return np.asarray(instants.view(pa.int64()))
 
 

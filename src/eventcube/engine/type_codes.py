@@ -40,11 +40,11 @@ class TypeCodes:
 
     def _chunk(self, chunk: pa.Array) -> Array:
         if pa.types.is_dictionary(chunk.type):
-            known = self._chunk(chunk.dictionary) if len(chunk.dictionary) else np.zeros(0, np.int32)
-            return np.asarray(known[chunk.indices.to_numpy(zero_copy_only=False)])
+            dictionary_codes = self._chunk(chunk.dictionary) if len(chunk.dictionary) else np.zeros(0, np.int32)
+            return np.asarray(dictionary_codes[chunk.indices.to_numpy(zero_copy_only=False)])
         if not self._factor:
-            found = pc.index_in(chunk.cast(pa.string()), pa.array(self.names, pa.string()))
-            return np.asarray(found.fill_null(-1), np.int32)
+            positions = pc.index_in(chunk.cast(pa.string()), pa.array(self.names, pa.string()))
+            return np.asarray(positions.fill_null(-1), np.int32)
         if not pa.types.is_string(chunk.type):
             chunk = chunk.cast(pa.large_string())
         width = np.int32 if pa.types.is_string(chunk.type) else np.int64

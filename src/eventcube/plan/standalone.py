@@ -41,7 +41,7 @@ def correlation_key(
     """The equality that views are partitioned by, preferably one on the last event, and its predicate."""
     equalities = [p.condition for p in standalone if isinstance(p, Predicate) and _is_unconditional(p, logical)]
     keys = [(key, p) for p in correlated if (key := _key(p, equalities, part_slots, last, logical)) is not None]
-    return min(keys, key=lambda found: found[0].end is None, default=(None, None))
+    return min(keys, key=lambda candidate: candidate[0].end is None, default=(None, None))
 
 
 def _is_unconditional(predicate: Predicate, logical: LogicalQuery) -> bool:
