@@ -17,7 +17,7 @@ def test_both_sides_find_the_same_matches(query: Sequence) -> None:
     forms = engine.duckdb_forms(query)
     ours, answer = engine.eventcube_answer(table, query), engine.duckdb_answers(table)
     for form in forms.values():
-        assert engine._compared(query, ours, answer(form)) == ours.num_rows > 0
+        assert engine._match_count(query, ours, answer(form)) == ours.num_rows > 0
 
 
 def test_other_matches_in_the_same_number_with_the_same_sums_are_told() -> None:
@@ -25,4 +25,4 @@ def test_other_matches_in_the_same_number_with_the_same_sums_are_told() -> None:
     ours = engine.eventcube_answer(table, Q1)
     backwards = ours["b"].take(pa.array(range(ours.num_rows)[::-1]))
     with pytest.raises(MatchesDifferError):
-        engine._compared(Q1, ours, ours.set_column(3, "b", backwards))
+        engine._match_count(Q1, ours, ours.set_column(3, "b", backwards))

@@ -201,5 +201,5 @@ def test_other_failures_are_left_to_the_query() -> None:
 
 def test_an_environment_that_links_to_this_interpreter_is_another(tmp_path: Path) -> None:
     (tmp_path / "python").symlink_to(sys.executable)
-    assert not workers._is_own(str(tmp_path / "python"))
-    assert workers._is_own(sys.executable)
+    assert not workers._is_driver(str(tmp_path / "python"))
+    assert workers._is_driver(sys.executable)
