@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from eventcube.optimizer.cost import Cost, Load
 from eventcube.optimizer.program import ProgramEstimate, StrategyCost, due_events
@@ -16,7 +16,7 @@ from eventcube.optimizer.statistics import Events
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import Program
 
-# Switch only to what is at least 5 % cheaper.
+# Switch to another program only if it is at least 5 % cheaper.
 SWITCH = 1.05
 # Calls for which the strategy of a part is decided, if each costs no more than to decide does; else fewer.
 HOLD_CALLS, DECISION_COST = 15, 12_000.0
@@ -65,8 +65,7 @@ def weigh(strategies: Mapping[str, Cost], least: Mapping[str, float], loads: Loa
     floors = costs_of({name: strategies[name] for name in order}, loads.sampled())
     exact: dict[str, float] = {}
     for name in _ascending(floors):
-        # From here on none can be the cheapest, nor so near to it that there is no point in switching.
-        if exact and floors[name] > SWITCH * min(exact.values()):
+        if exact and floors[name] > min(exact.values()):
             break
         exact.update(costs_of({name: strategies[name]}, loads.complete(name)))
     return Costs({**floors, **exact}, frozenset(floors) - frozenset(exact))
@@ -85,6 +84,9 @@ def _ascending(costs: Mapping[str, float]) -> list[str]:
 class Choice:
     """One choice, made again from time to time: what was expected of each alternative and how often each was taken."""
 
+    # Whether to switch has to pay. A view that is begun pays later, so strategies switch for less.
+    inert: ClassVar[bool] = False
+
     def __init__(self, chosen: str | None = None) -> None:
         self.chosen = chosen
         self._costs = Costs({})
@@ -98,7 +100,7 @@ class Choice:
         """Choose by these costs from now on."""
         self._add_up()
         exact = {name: cost for name, cost in costs.expected.items() if name not in costs.at_least}
-        self._costs, self.chosen = costs, cheapest(exact, self.chosen)
+        self._costs, self.chosen = costs, cheapest(exact, self.chosen if self.inert else None)
 
     def take(self) -> str:
         """The chosen alternative, which is taken once more."""
@@ -159,6 +161,8 @@ class PartChoice(Choice):
 
 class ProgramChoice(Choice):
     """The choice between the programs of a plan: the first, until there is so much to do that to weigh them pays."""
+
+    inert = True
 
     def __init__(self, plan: PhysicalQuery, strategy_cost: StrategyCost) -> None:
         self._programs = {alternative.name: alternative.program for alternative in plan.alternatives}

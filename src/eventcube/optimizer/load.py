@@ -9,8 +9,8 @@ from operator import mul
 
 import numpy as np
 
-from eventcube.optimizer.cost import Load, PartProfile
-from eventcube.optimizer.statistics import Floats, Ints, Statistics
+from eventcube.optimizer.cost import Load
+from eventcube.optimizer.statistics import Ints, Statistics
 
 
 def _partial_results(events: Iterable[float], ordered: bool) -> tuple[float, ...]:
@@ -34,48 +34,52 @@ def greatest_load(load: Load, statistics: Statistics) -> Load:
     )
 
 
-def sampled_load(load: Load, lo: Ints, hi: Ints, statistics: Statistics) -> Load:
+def sampled_load(load: Load, lo: Ints, hi: Ints, selectivity: float, statistics: Statistics) -> Load:
     """What is asked for, from a sample of the intervals; as if a view had all of it."""
     part = load.part
     inside = statistics.inside(part.slots[::-1], lo, hi)
-    orders = np.cumprod(np.arange(1.0, len(inside) + 1)) if part.ordered else np.ones(len(inside))
-    partial = np.cumprod(inside, axis=0).mean(axis=1) / orders
-    rows = int(hi.max() - hi.min()) + 1
-    ends = min(load.outer_rows, rows)
+    sums = np.multiply.accumulate(inside, axis=0).sum(axis=1).tolist()
+    orders = _partial_results((1.0,) * len(sums), part.ordered)
+    wide = np.sort(inside[1:], axis=1)[:, len(lo) * 9 // 10]
     return replace(
         load,
-        partial=tuple(partial.tolist()),
-        extended=_of_last_event(inside[1:], part),
-        ends=ends,
-        ends_inside=ends * min(1.0, float((hi - lo).mean()) / rows),
+        partial=tuple(total * order / len(lo) for total, order in zip(sums, orders, strict=True)),
+        extended=_partial_results(wide.tolist(), part.ordered),
+        selectivity=selectivity,
     )
 
 
-def with_windows(load: Load, lo: Ints, hi: Ints, statistics: Statistics) -> Load:
-    """The same with what each last event would be asked for as far back as its window reaches."""
+def view_load(load: Load, lo: Ints, hi: Ints, statistics: Statistics) -> Load:
+    """The same of a new view: no last event is in it. Also how far back windows reach, and the ends of the intervals.
+
+    A window is taken to hold as many times more events of each component as it is longer than an interval.
+    """
+    rows = float((hi - lo).sum())
     back = np.minimum(lo, statistics.window_starts(np.maximum(hi - 1, 0)))
-    return replace(load, windowed=_of_last_event(statistics.inside(load.part.slots[-2::-1], back, hi), load.part))
-
-
-def _of_last_event(inside: Floats, part: PartProfile) -> tuple[float, ...]:
-    """The partial results of one last event, from how many events of the other components each interval holds."""
-    if not len(inside):
-        return ()
-    wide = np.sort(inside, axis=1)[:, inside.shape[1] * 9 // 10]
-    return _partial_results(wide.tolist(), part.ordered)
-
-
-def last_events(part: PartProfile, lo: Ints, hi: Ints, statistics: Statistics) -> float:
-    """How many events that can end a result lie between the first and the last row of all intervals."""
+    longer = float((hi - back).sum()) / rows if rows else 1.0
+    between = int(hi.max() - hi.min()) + 1
+    ends = min(load.outer_rows, between)
     first, end = lo.min(keepdims=True), hi.max(keepdims=True)
-    return min(float(statistics.inside(part.last, first, end).sum()), float(end[0] - first[0]))
+    last_events = min(float(statistics.inside(load.part.last, first, end).sum()), float(end[0] - first[0]))
+    return replace(
+        load,
+        windowed=tuple(n * longer**k for k, n in enumerate(load.extended, 1)),
+        missing=_asked_for(load, last_events),
+        ends=ends,
+        ends_inside=ends * min(1.0, rows / len(lo) / between),
+    )
 
 
 def with_missing(load: Load, missing: float) -> Load:
-    """The same of a view that lacks some last events; no more of them are asked for than lie in the intervals."""
-    if load.part.last == load.part.slots[-1:]:
-        missing = min(missing, load.outer_rows * load.partial[0])
-    return replace(load, missing=missing)
+    """The same of a view that lacks some last events."""
+    return replace(load, missing=_asked_for(load, missing))
+
+
+def _asked_for(load: Load, last_events: float) -> float:
+    """How many of the last events are asked for: no more than lie in the intervals."""
+    return (
+        min(last_events, load.outer_rows * load.partial[0]) if load.part.last == load.part.slots[-1:] else last_events
+    )
 
 
 def window_load(load: Load, events: list[float], bound: int) -> Load:

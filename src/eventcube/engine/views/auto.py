@@ -16,7 +16,7 @@ from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Executor, Strategy, interval, register, standalone, strategies
 from eventcube.optimizer.choose import PartChoice, costs_of, weigh
 from eventcube.optimizer.cost import Load, PartProfile
-from eventcube.optimizer.load import greatest_load, last_events, sampled_load, with_missing, with_windows
+from eventcube.optimizer.load import greatest_load, sampled_load, view_load, with_missing
 from eventcube.optimizer.statistics import Statistics, sample_step
 from eventcube.plan.steps import NoFlatForm, Part, form_of
 
@@ -168,8 +168,8 @@ class _Loads:
     def sampled(self) -> Load:
         """What is asked for, as if views had all of it."""
         if self._sampled is None:
-            load = replace(self.empty, selectivity=self._auto.selectivity(self._statistics))
-            self._sampled = sampled_load(load, *self._intervals, self._statistics)
+            selectivity = self._auto.selectivity(self._statistics)
+            self._sampled = sampled_load(self.empty, *self._intervals, selectivity, self._statistics)
         return self._sampled
 
     def complete(self, name: str) -> Load:
@@ -178,7 +178,7 @@ class _Loads:
             return self.sampled()
         strategy = self._auto.created.get(name)
         missing = None if strategy is None else strategy.missing(*self._intervals, self._executor)
-        return with_missing(self._with_windows, self._last_events if missing is None else missing)
+        return self._of_new_view if missing is None else with_missing(self._of_new_view, missing)
 
     @cached_property
     def _intervals(self) -> tuple[Ints, Ints]:
@@ -189,9 +189,5 @@ class _Loads:
         return lo, np.maximum(lo, hi)
 
     @cached_property
-    def _last_events(self) -> float:
-        return last_events(self._auto.profile, *self._intervals, self._statistics)
-
-    @cached_property
-    def _with_windows(self) -> Load:
-        return with_windows(self.sampled(), *self._intervals, self._statistics)
+    def _of_new_view(self) -> Load:
+        return view_load(self.sampled(), *self._intervals, self._statistics)
