@@ -141,8 +141,8 @@ def _check_purged(case: Case, rng: Random) -> int:
     with (
         patch.object(Execution, "_bind", chunks),
         patch.object(limit, "_MAX_FOUND", rng.choice([1, 99, 1 << 18])),
-        patch.object(engine, "_AT_HAND", rng.choice([0, 2, 1 << 13])),
-        patch.object(engine, "_MORE", rng.choice([0, 1])),
+        patch.object(engine, "_MIN_ACTIVE", rng.choice([0, 2, 1 << 13])),
+        patch.object(engine, "_ACTIVE_PER_EVENT", rng.choice([0, 1])),
     ):
         return _check_strategy(case, rng, cut, restarts)
 

@@ -27,8 +27,8 @@ from eventcube.optimizer.choose import Costs, ProgramChoice
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import Program, State
 
-# With fewer partitions than this, or than so many for each new event, all are kept at hand.
-_AT_HAND, _MORE = 1 << 13, 4
+# Partitions that are active at least, and for each new event: only the others can be idle.
+_MIN_ACTIVE, _ACTIVE_PER_EVENT = 1 << 13, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class Engine:
         self.sequence = 0
         self.position = 0
         self.positions: pa.Table | None = None
-        # Whoever is to report the earliest matches must know of every event that a match can still begin with.
-        own_streams = self.by_count and own and not (plan.forward and plan.sink.limit is not None)
-        self._shelf = IdlePartitions(own) if own_streams else None
+        # To report the earliest matches, every event that a match can still begin with must be in `rows`.
+        separate_streams = self.by_count and own and not (plan.forward and plan.sink.limit is not None)
+        self._idle = IdlePartitions(own) if separate_streams else None
 
     # What goes in.
 
@@ -78,21 +78,21 @@ class Engine:
         """Take events in and give the matches that are due; without a watermark the input has ended."""
         if self.sink.is_full:
             self.rows = None
-            if self._shelf is not None:
-                self._shelf.take_all()
+            if self._idle is not None:
+                self._idle.take_all()
             return
         if watermark is None:
             self.gather()
-        elif self._shelf is not None and self._shelf.partitions:
-            self._put_back(self._shelf.take(self._touched(released)))
+        elif self._idle is not None and self._idle.partitions:
+            self._put_back(self._idle.take(self._touched(released)))
         fresh = self._rows(released)
         rows = fresh if self.rows is None else self.rows.append(fresh)
         state, due = self._states(rows, watermark)
         if due:
             yield from self.sink.take(_Due(self, rows, state))
         self.rows = self._still_needed(rows, state, watermark)
-        if self._shelf is not None and watermark is not None:
-            self._lay_away(self._shelf, released)
+        if self._idle is not None and watermark is not None:
+            self._move_to_idle(self._idle, released)
         self.parts.count_bytes(self.counters)
         if watermark is None:
             self.parts.close(self.counters)
@@ -183,18 +183,18 @@ class Engine:
     @property
     def kept(self) -> int:
         """How many events are kept for matches to come."""
-        return (0 if self.rows is None else len(self.rows)) + (0 if self._shelf is None else self._shelf.events)
+        return (0 if self.rows is None else len(self.rows)) + (0 if self._idle is None else self._idle.events)
 
     @property
     def partitions(self) -> int:
         """How many partitions have events that are kept for a window of events."""
         counted = 0 if self.positions is None else self.positions.num_rows
-        return counted + (0 if self._shelf is None else self._shelf.partitions)
+        return counted + (0 if self._idle is None else self._idle.partitions)
 
     def gather(self) -> None:
         """Have all events that are kept in `rows`, and the totals of all partitions in `positions`."""
-        if self._shelf is not None:
-            self._put_back(self._shelf.take_all())
+        if self._idle is not None:
+            self._put_back(self._idle.take_all())
 
     def _touched(self, released: Released) -> Hashes:
         """The partitions of released events."""
@@ -208,19 +208,19 @@ class Engine:
         self.rows = rows.take(np.argsort(rows.seq))
         self.positions = totals if self.positions is None else pa.concat_tables([self.positions, totals])
 
-    def _lay_away(self, shelf: IdlePartitions, released: Released) -> None:
-        """Keep at hand the events of partitions that just had some, once the others are many more."""
-        most = max(_AT_HAND, _MORE * len(released))
+    def _move_to_idle(self, idle: IdlePartitions, released: Released) -> None:
+        """Store the events of partitions that got none apart, once there are many of them."""
+        most = max(_MIN_ACTIVE, _ACTIVE_PER_EVENT * len(released))
         if self.rows is None or self.positions is None or self.positions.num_rows < most:
             return
         touched = self._touched(released)
         keys = self.scan.partition_by
         by_row, by_key = hashes_of([self.rows.payload.column(k) for k in keys]), hashes_of(self.positions.columns[:-1])
-        # Only differences between places count: a partition without events may begin anew.
+        # Only differences between positions matter: a partition without events may start again from 0.
         needed = np.isin(by_key, by_row)
         row_quiet, key_quiet = ~np.isin(by_row, touched), ~np.isin(by_key, touched) & needed
         if key_quiet.any():
-            shelf.put(self.rows.where(row_quiet), self.positions.filter(pa.array(key_quiet)))
+            idle.put(self.rows.where(row_quiet), self.positions.filter(pa.array(key_quiet)))
         self.rows = self.rows.where(~row_quiet)
         self.positions = self.positions.filter(pa.array(needed & ~key_quiet))
 

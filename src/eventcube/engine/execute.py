@@ -158,22 +158,22 @@ class Execution:
 
     # Ranges.
 
-    def limit(self, limit: Bound, table: Table) -> Ints:
+    def rows_at(self, bound: Bound, table: Table) -> Ints:
         """One end of each partial match's range of rows."""
-        store, slots = self.store, limit.slots
-        match limit.term:
+        store, slots = self.store, bound.slots
+        match bound.term:
             case Term.AFTER_LAST:
                 return store.after(table.last(slots))
             case Term.AFTER_FIRST:
-                return store.after(table.first(slots, optional=limit.optional))
+                return store.after(table.first(slots, optional=bound.optional))
             case Term.WINDOW_START:
                 return store.window_starts[table.last(slots)]
             case Term.BEFORE_FIRST:
-                return store.before(table.first(slots, optional=limit.optional))
+                return store.before(table.first(slots, optional=bound.optional))
             case Term.BEFORE_LAST:
                 return store.before(table.last(slots))
             case Term.WINDOW_END:
-                return store.window_ends[table.first(slots, optional=limit.optional)]
+                return store.window_ends[table.first(slots, optional=bound.optional)]
             case Term.REGION_START:
                 return table[START]
             case Term.REGION_END:
@@ -183,7 +183,7 @@ class Execution:
             case Term.AFTER_ANCHOR:
                 return table[ANCHOR] + 1
             case _:
-                assert_never(limit.term)
+                assert_never(bound.term)
 
     # Joining.
 
@@ -227,7 +227,7 @@ class Execution:
             return _Candidates(
                 np.zeros(len(table), np.int64), np.full(len(table), len(stack.rows)), stack.rows, NO_TESTS
             )
-        lower, upper = self.limit(bind.lower, table), self.limit(bind.upper, table)
+        lower, upper = self.rows_at(bind.lower, table), self.rows_at(bind.upper, table)
         for fence in bind.fences:
             lower, upper = self._fenced(fence, table, lower, upper)
         rows = stack.rows
@@ -246,7 +246,7 @@ class Execution:
         negated = self.store.stack(fence.slot)
         if not len(negated.rows):
             return lower, upper
-        nearest_at = negated.positions(self.limit(fence.bound, table))
+        nearest_at = negated.positions(self.rows_at(fence.bound, table))
         self.counters.candidates += len(table)
         if fence.new_is_earlier:
             nearest = self.store.before(negated.rows[np.maximum(nearest_at - 1, 0)])
@@ -327,7 +327,7 @@ class Execution:
         guarded_rows = np.flatnonzero(table.last(reject.guard) >= 0) if reject.guard else None
         outer = table if guarded_rows is None else table.take(guarded_rows)
         # Computed before START and END are replaced: the bounds may be those of the interval around.
-        start, end = self.limit(reject.lower, outer), self.limit(reject.upper, outer)
+        start, end = self.rows_at(reject.lower, outer), self.rows_at(reject.upper, outer)
         nonempty = np.flatnonzero(start < end)
         if not len(nonempty):
             return table

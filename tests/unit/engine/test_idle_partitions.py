@@ -42,7 +42,7 @@ def _events(start: int, keys: list[Any], types: str) -> pa.Table:
 
 @pytest.mark.parametrize("query", [QUERY, "PATTERN SEQ(A a, B b, !C c) WITHIN 3 events"])
 def test_a_batch_goes_over_the_partitions_it_touches(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_AT_HAND", 16)
+    monkeypatch.setattr(engine_module, "_MIN_ACTIVE", 16)
     runtime = ec.Runtime(query, type="type", partition_by="k", advise=False)
     matches = []
     for i in range(100):
@@ -65,7 +65,7 @@ def test_a_window_of_events_forgets_nothing_that_counts(monkeypatch: pytest.Monk
     types = "".join(rng.choice("ABX") for _ in keys)
     whole = ec.match(_events(0, keys, types), QUERY, type="type", partition_by="k")
     for at_hand in (0, 20, 1 << 13):
-        monkeypatch.setattr(engine_module, "_AT_HAND", at_hand)
+        monkeypatch.setattr(engine_module, "_MIN_ACTIVE", at_hand)
         runtime = ec.Runtime(QUERY, type="type", partition_by="k")
         found = []
         for start in range(0, 2000, 7):

@@ -36,7 +36,7 @@ class Executor(Protocol):
     def count(self, program: Program, table: Table) -> int:
         """How many ways there are through the program."""
 
-    def limit(self, limit: Bound, table: Table) -> Ints:
+    def rows_at(self, bound: Bound, table: Table) -> Ints:
         """One end of each partial match's range of rows."""
 
     def value(self, value: Expression, table: Table) -> Column:
@@ -55,7 +55,7 @@ def interval(part: Part, table: Table, executor: Executor) -> tuple[Ints, Ints]:
         return table[START], table[END]
     assert part.lower is not None
     assert part.upper is not None
-    return executor.limit(part.lower, table), executor.limit(part.upper, table)
+    return executor.rows_at(part.lower, table), executor.rows_at(part.upper, table)
 
 
 class Strategy(ABC):
