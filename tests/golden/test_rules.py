@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.golden.titled import Titled, read_titled
 
-from eventcube.plan.rules.example import show, show_steps
+from eventcube.plan.rule_examples import show, show_steps
 from eventcube.plan.rules.rewrite import LOGICAL_RULES, NEAREST_RULES, STEP_RULES
 
 CASES = read_titled("rules.txt")

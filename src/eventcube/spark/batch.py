@@ -221,7 +221,7 @@ class _Batch:
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = list(arrow_schema(self._usable_events(pass_)))
-        if coded_types(pass_.queries, self.events.schema):
+        if coded_types(pass_.physical, self.events.schema):
             names = pa.dictionary(pa.int16(), pa.string())
             fields = [f.with_type(names) if f.name == self.options.type else f for f in fields]
         chosen = self.options
@@ -241,7 +241,7 @@ class _Batch:
             result,
             tuple(n for n in schema.columns.names if n in ties),
             budget(self.events),
-            coded_types(pass_.queries, self.events.schema),
+            coded_types(pass_.physical, self.events.schema),
             self.add_counters,
         )
         return self._map_events(pass_, task, result)
@@ -272,9 +272,9 @@ class _Batch:
 
     def _usable_events(self, pass_: Pass) -> DataFrame:
         """The events that the queries can use, with the columns that they need."""
-        rows = self.events.where(reduce(Column.__and__, usable(pass_.queries, self.events.schema)))
+        rows = self.events.where(reduce(Column.__and__, usable(pass_.physical, self.events.schema)))
         rows = rows.select(*[column(n) for n in self._needed_columns(list(pass_.plans.values()))])
-        return self._with_type_codes(rows, coded_types(pass_.queries, self.events.schema))
+        return self._with_type_codes(rows, coded_types(pass_.physical, self.events.schema))
 
     def _with_type_codes(self, frame: DataFrame, types: tuple[str, ...]) -> DataFrame:
         """The frame with a number in place of each type name, which makes the shuffle smaller."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eventcube.language.syntax import CountWindow, TimeWindow
 from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import Planned
 from eventcube.spark.slices import WIDEST
 
@@ -47,19 +47,22 @@ class Pass:
     def queries(self) -> list[LogicalQuery]:
         return [p.logical for p in self.plans.values()]
 
+    @property
+    def physical(self) -> list[PhysicalQuery]:
+        return [p.physical for p in self.plans.values()]
 
-def key_of(query: LogicalQuery) -> tuple[str, ...]:
+
+def key_of(plan: Planned) -> tuple[str, ...]:
     """The columns by which the events of a query can be partitioned; empty if there are none."""
-    partition = query.schema.partition_by
-    if isinstance(query.window, CountWindow):
-        # The window counts all events of the partition, so nothing else may split them.
-        return partition
-    return (*partition, *(k for k in query.key if k not in partition))
+    scan = plan.physical.scan
+    # A window of events counts all of them in the partition, so nothing else may split them.
+    return scan.partition_by if scan.by_count else scan.sort_key
 
 
-def can_slice(query: LogicalQuery) -> bool:
+def can_slice(plan: Planned) -> bool:
     """Whether the window bounds matches in time, so that time slices are possible."""
-    return isinstance(query.window, TimeWindow) and query.window.microseconds <= WIDEST
+    scan = plan.physical.scan
+    return not scan.by_count and scan.width is not None and scan.width <= WIDEST
 
 
 def passes(plans: Mapping[str, Planned]) -> list[Pass]:
@@ -68,7 +71,7 @@ def passes(plans: Mapping[str, Planned]) -> list[Pass]:
     if len(plans) == 1 or not isinstance(common, Whole):
         return [Pass(plans, common)]
     groups = _by_column(plans)
-    sliceable = [group for group in groups if all(can_slice(p.logical) for p in group.values())]
+    sliceable = [group for group in groups if all(can_slice(p) for p in group.values())]
     if len(sliceable) > 1:
         groups = [group for group in groups if group not in sliceable]
         groups.append({name: plan for group in sliceable for name, plan in group.items()})
@@ -79,24 +82,23 @@ def _by_column(plans: Mapping[str, Planned]) -> list[dict[str, Planned]]:
     """The queries by a common key column, the most frequent first; those without a key by `can_slice`."""
     groups: list[dict[str, Planned]] = []
     left = dict(plans)
-    while columns := Counter(column for plan in left.values() for column in key_of(plan.logical)):
+    while columns := Counter(column for plan in left.values() for column in key_of(plan)):
         shared = columns.most_common(1)[0][0]
-        groups.append({name: plan for name, plan in left.items() if shared in key_of(plan.logical)})
+        groups.append({name: plan for name, plan in left.items() if shared in key_of(plan)})
         left = {name: plan for name, plan in left.items() if name not in groups[-1]}
     for sliced in (True, False):
-        group = {name: plan for name, plan in left.items() if can_slice(plan.logical) is sliced}
+        group = {name: plan for name, plan in left.items() if can_slice(plan) is sliced}
         groups += [group] if group else []
     return groups
 
 
 def _distribution(plans: Sequence[Planned]) -> Distribution:
-    queries = [p.logical for p in plans]
-    first, *rest = (key_of(q) for q in queries)
+    first, *rest = (key_of(plan) for plan in plans)
     common = tuple(k for k in first if all(k in other for other in rest))
     if common:
         return Keyed(common)
-    if not all(map(can_slice, queries)):
+    if not all(map(can_slice, plans)):
         return Whole()
-    window = max(q.window.microseconds for q in queries if isinstance(q.window, TimeWindow))
+    window = max(plan.physical.scan.width or 0 for plan in plans)
     behind = any(not p.physical.forward or p.physical.looks_back for p in plans)
     return Sliced(window, behind, ahead=any(p.physical.forward for p in plans))

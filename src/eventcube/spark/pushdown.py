@@ -16,7 +16,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DateType, DecimalType, StringType, StructType, TimestampNTZType, TimestampType
 
-from eventcube.language.syntax import CountWindow
 from eventcube.plan.expressions import (
     FLIPPED,
     AllOf,
@@ -33,7 +32,7 @@ from eventcube.plan.expressions import (
     Like,
     Not,
 )
-from eventcube.plan.logical import LogicalQuery, PredicateClass, Slot, regions
+from eventcube.plan.physical import ComponentScan, PhysicalQuery
 from eventcube.schema import Kind
 from eventcube.spark.columns import column
 
@@ -44,61 +43,56 @@ _LARGEST = 2**63 - 1
 _MAX_CODED_TYPES = 64
 
 
-def usable(queries: Sequence[LogicalQuery], frame: StructType) -> list[Column]:
+def usable(plans: Sequence[PhysicalQuery], frame: StructType) -> list[Column]:
     """Filters that pass every event that a component of the queries can use.
 
     Where a window counts events, only the time is filtered, as every event counts.
     """
-    schema = queries[0].schema
+    schema = plans[0].schema
     filters = [column(schema.time).isNotNull()]
-    if any(isinstance(q.window, CountWindow) for q in queries):
+    if any(plan.scan.by_count for plan in plans):
         return filters
-    slots = [(q, s) for q in queries for s in q.slots]
-    if (
-        all(s.types is not None for _, s in slots)
-        and schema.type is not None
-        and _has_binary_collation(frame[schema.type].dataType)
-    ):
-        types = sorted(frozenset().union(*(s.types or () for _, s in slots)))
+    components = [component for plan in plans for component in plan.scan.components]
+    types = _types(plans)
+    if types is not None and schema.type is not None and _has_binary_collation(frame[schema.type].dataType):
         filters.append(column(schema.type).isin(types))
-    if all(_local(q, s) for q, s in slots):
-        by_slot = [_slot_filter(q, s, frame) for q, s in slots]
-        if all(t is not None for t in by_slot):
-            filters.append(reduce(or_, [t for t in by_slot if t is not None]))
-    return [*filters, *(column(name).isNotNull() for name in _never_null(queries))]
+    if all(component.conditions for component in components):
+        by_component = [_component_filter(component, schema.type, frame) for component in components]
+        if all(found is not None for found in by_component):
+            filters.append(reduce(or_, [found for found in by_component if found is not None]))
+    return [*filters, *(column(name).isNotNull() for name in _never_null(plans))]
 
 
-def coded_types(queries: Sequence[LogicalQuery], frame: StructType) -> tuple[str, ...]:
+def coded_types(plans: Sequence[PhysicalQuery], frame: StructType) -> tuple[str, ...]:
     """The types that pass `usable`, if they are few enough to be shuffled as codes; else empty."""
-    schema = queries[0].schema
-    slots = [s for q in queries for s in q.slots]
+    schema = plans[0].schema
     if schema.type is None or not _has_binary_collation(frame[schema.type].dataType):
         return ()
-    if any(isinstance(q.window, CountWindow) for q in queries) or any(s.types is None for s in slots):
+    types = _types(plans)
+    if types is None or any(plan.scan.by_count for plan in plans):
         return ()
-    types = sorted(frozenset().union(*(s.types or () for s in slots)))
     return tuple(types) if len(types) <= _MAX_CODED_TYPES else ()
 
 
-def _never_null(queries: Sequence[LogicalQuery]) -> Iterable[str]:
+def _types(plans: Sequence[PhysicalQuery]) -> list[str] | None:
+    """The types that the queries read, sorted; None for any."""
+    types = [plan.scan.types for plan in plans]
+    return None if None in types else sorted(frozenset().union(*(t for t in types if t is not None)))
+
+
+def _never_null(plans: Sequence[PhysicalQuery]) -> Iterable[str]:
     """Key columns of all queries: equal in all events of a match, and so never null."""
-    keys = [set(q.key) if len(q.positive) > 1 else set() for q in queries]
+    keys = [set(plan.scan.key) if len(plan.positive) > 1 else set() for plan in plans]
     return sorted(set.intersection(*keys))
 
 
-def _local(query: LogicalQuery, slot: Slot) -> list[Condition]:
-    predicates = (p for r in regions(query.region) for p in r.predicates)
-    return [p.condition for p in predicates if p.kind is PredicateClass.LOCAL and p.slots == {slot.index}]
-
-
-def _slot_filter(query: LogicalQuery, slot: Slot, frame: StructType) -> Column | None:
+def _component_filter(component: ComponentScan, type_: str | None, frame: StructType) -> Column | None:
     """A filter that passes the events of a component; None if there is none."""
-    filters = [f for local in _local(query, slot) if (f := superset(local, frame)) is not None]
+    filters = [found for local in component.conditions if (found := superset(local, frame)) is not None]
     if not filters:
         return None
-    type_ = query.schema.type
-    if type_ is not None and slot.types is not None and _has_binary_collation(frame[type_].dataType):
-        filters.insert(0, column(type_).isin(sorted(slot.types)))
+    if type_ is not None and component.types is not None and _has_binary_collation(frame[type_].dataType):
+        filters.insert(0, column(type_).isin(sorted(component.types)))
     return reduce(and_, filters)
 
 

@@ -12,7 +12,7 @@ from eventcube.plan.logical import Leaf, LogicalQuery, Node, map_query
 def bind_in_place(query: LogicalQuery) -> LogicalQuery:
     """Bind the events of rewritten positive parts like the rest: such a part has no strategy.
 
-    >>> from eventcube.plan.rules.example import show
+    >>> from eventcube.plan.rule_examples import show
     >>> show(bind_in_place, "SEQ(A a, AND(B b, C c), D d)", strategy="rewrite")
     SEQ(A a, AND(B b, C c), D d)
       (b, c): by rewrite

@@ -28,7 +28,7 @@ from eventcube.schema import GroupColumns, Kind, TypedColumns, is_long, plain_ty
 def compare_exactly(query: LogicalQuery) -> LogicalQuery:
     """Compare decimals and unsigned 64-bit numbers with exact numbers by their ranks, as floats would round them.
 
-    >>> from eventcube.plan.rules.example import show
+    >>> from eventcube.plan.rule_examples import show
     >>> show(compare_exactly, "SEQ(A a, B b) WHERE a.amount > b.amount AND a.amount > b.y")
     SEQ(A a, B b) WHERE a.amount > b.amount AND a.amount > b.y
     →

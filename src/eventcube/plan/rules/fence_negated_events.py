@@ -10,7 +10,7 @@ from eventcube.plan.steps import Bind, Bound, Fence, Filter, Program, Reject, St
 def fence_negated_events(program: Program) -> Program:
     """Bind only events with no negated event between them and the bound ones, instead of rejecting matches afterwards.
 
-    >>> from eventcube.plan.rules.example import show_steps
+    >>> from eventcube.plan.rule_examples import show_steps
     >>> show_steps(fence_negated_events, "SEQ(A a, !B b, C c) WITHIN 5 s")
     bind c: C, each new event
     bind a: A, up to 5 seconds before c

@@ -28,7 +28,7 @@ from eventcube.plan.predicates import comparison_for
 def flatten_negated(query: LogicalQuery) -> LogicalQuery:
     """Attach to each negated SEQ and AND its flat form, or the reason why it has none.
 
-    >>> from eventcube.plan.rules.example import show
+    >>> from eventcube.plan.rule_examples import show
     >>> show(flatten_negated, "SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)")
     SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)
     →

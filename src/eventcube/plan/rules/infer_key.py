@@ -24,7 +24,7 @@ def infer_key(query: LogicalQuery) -> LogicalQuery:
     Every slot must be connected to one anchor by equalities `x.c = y.c` that apply whenever the slot is bound: over
     slots of its own or an enclosing region that are in no OR alternative but those around it.
 
-    >>> from eventcube.plan.rules.example import show
+    >>> from eventcube.plan.rule_examples import show
     >>> show(infer_key, "SEQ(A a, !(B b, b.k = a.k), C c) WHERE a.k = c.k, a.x = c.x, b.x > 0")
     SEQ(A a, !(B b, b.k = a.k, b.x > 0), C c) WHERE a.k = c.k AND a.x = c.x
     →

@@ -13,7 +13,7 @@ def merge_nested(query: LogicalQuery) -> LogicalQuery:
 
     An operator with one part is that part. An AND with a negation stays: that is about its own events only.
 
-    >>> from eventcube.plan.rules.example import show
+    >>> from eventcube.plan.rule_examples import show
     >>> show(merge_nested, "SEQ(A a, SEQ(B b, !X x, AND(C c, D d)), SEQ(E e))", strategy=None)
     SEQ(A a, SEQ(B b, !X x, AND(C c, D d)), SEQ(E e))
     →

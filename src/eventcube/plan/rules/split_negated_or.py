@@ -25,7 +25,7 @@ from eventcube.plan.parts import with_part_strategy
 def split_negated_or(query: LogicalQuery) -> LogicalQuery:
     """Negate each alternative by itself: no match of an OR means no match of any alternative.
 
-    >>> from eventcube.plan.rules.example import show
+    >>> from eventcube.plan.rule_examples import show
     >>> show(split_negated_or, "SEQ(A a, !OR(B b, SEQ(C c, D d), b.x = a.x, a.x > 0), E e)")
     SEQ(A a, !OR(B b, SEQ(C c, D d), b.x = a.x, a.x > 0), E e)
       (c, d): by auto

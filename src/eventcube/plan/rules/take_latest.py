@@ -11,7 +11,7 @@ from eventcube.plan.steps import Bind, Bound, Program, Step, Term, Union
 def take_latest(program: Program) -> Program:
     """Of all results with one last event, find one whose first event is the latest: enough to know whether one exists.
 
-    >>> from eventcube.plan.rules.example import show_steps
+    >>> from eventcube.plan.rule_examples import show_steps
     >>> show_steps(take_latest, "SEQ(A a, B b, C c) WITHIN 5 s")
     bind c: C, each new event
     bind b: B, up to 5 seconds before c
