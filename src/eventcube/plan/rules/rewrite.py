@@ -16,7 +16,7 @@ from eventcube.plan.rules.infer_key import infer_key
 from eventcube.plan.rules.merge_nested import merge_nested
 from eventcube.plan.rules.split_negated_or import split_negated_or
 from eventcube.plan.rules.take_latest import take_latest
-from eventcube.plan.steps import Program, StandalonePart, Step, rebuilt
+from eventcube.plan.steps import Form, Program, Reject, StandalonePart, Step, rebuilt
 
 LogicalRule = Callable[[LogicalQuery], LogicalQuery]
 StepRule = Callable[[Program], Program]
@@ -32,7 +32,7 @@ LOGICAL_RULES: tuple[LogicalRule, ...] = (
 )
 # Rewrites of every program of the plan.
 STEP_RULES: tuple[StepRule, ...] = (fence_negated_events,)
-# Rewrites of a part's program where only the result that begins last matters.
+# Rewrites of a negated part's program, of which only the result that begins last matters.
 NEAREST_RULES: tuple[StepRule, ...] = (take_latest,)
 
 _Programs = TypeVar("_Programs")
@@ -58,11 +58,16 @@ def rewrite_steps(programs: _Programs) -> tuple[_Programs, tuple[str, ...]]:
             fired[rule.__name__] = None
         return after
 
+    def with_nearest(form: Form) -> Form:
+        if not isinstance(form, StandalonePart):
+            return form
+        return replace(form, nearest=reduce(apply, NEAREST_RULES, form.program))
+
     def change(node: Any) -> Any:
         if isinstance(node, tuple) and node and all(isinstance(step, Step) for step in node):
             return reduce(apply, STEP_RULES, node)
-        if isinstance(node, StandalonePart):
-            return replace(node, nearest=reduce(apply, NEAREST_RULES, node.program))
+        if isinstance(node, Reject):
+            return replace(node, forms=tuple(map(with_nearest, node.forms)))
         return node
 
     return rebuilt(programs, change), tuple(fired)
