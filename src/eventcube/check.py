@@ -16,9 +16,10 @@ from eventcube.language.parse import parse
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Attribute, Query
 from eventcube.nodes import children
-from eventcube.options import Options, Settings, invalid_argument, options
+from eventcube.options import Options, Settings, StrategyChoice, invalid_argument, options
 from eventcube.plan.advice import advise
 from eventcube.plan.bind import bind
+from eventcube.plan.planned import plan_query
 from eventcube.plan.suspicions import missing_window, suspicions
 from eventcube.schema import INTERNAL, EventSchema, Kind, kind_of
 from eventcube.settings import takes_settings
@@ -130,6 +131,8 @@ def examine(
     concepts = None if options is None else options.concepts
     bound = None if schema is None else _attempt(lambda: bind(parsed, schema, concepts), errors)
     _attempt(lambda: check_result_columns(parsed), errors)
+    if options is not None and (options.limit is not None or options.strategy != StrategyChoice()):
+        _attempt(lambda: _check_options(parsed, schema if bound is not None else None, options), errors)
     # A query that does not fit the columns may have other mistakes, too.
     warnings = suspicions(parsed) if bound is None else [*missing_window(parsed), *advise(bound)]
     from_ = other_source(parsed, sources, shown or ", ".join(sources))
@@ -146,6 +149,16 @@ def examine(
         warnings += [forgotten] if forgotten is not None else []
         against += counted_times(bound.schema, spell)
     return replace(result, query=parsed, errors=tuple(errors), warnings=tuple(warnings), against=against)
+
+
+def _check_options(query: Query, schema: EventSchema | None, options: Options) -> None:
+    """Refuse a limit and strategies that do not fit the query."""
+    # Imports the strategies, which takes a while.
+    from eventcube.runtime.queries import check_options
+
+    check_options({query.source: query}, options)
+    if schema is not None:
+        plan_query(query, schema, options)
 
 
 def _attempt(call: Callable[[], _Result], errors: list[Diagnostic]) -> _Result | None:

@@ -77,7 +77,7 @@ def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -
     if not parts:
         return
     if isinstance(events, pa.Schema) or is_spark(events):
-        yield "choices     by costs, which need events in this process"
+        yield "choices     by cost; ec.explain over events in this process, or analyze, estimates it"
         if len(plan.alternatives) > 1:
             yield f"  program: {', '.join(alternative.name for alternative in plan.alternatives)}"
         yield from dict.fromkeys(f"  ({part.name}): {', '.join(answering(part))}" for part in parts)
@@ -87,7 +87,7 @@ def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -
     for _ in run(runtime, table):
         pass
     assert runtime.workload is not None
-    yield f"choices     over the first {table.num_rows:,} events, by costs in events looked at"
+    yield f"choices     over the first {table.num_rows:,} events, by estimated cost"
     for engine in runtime.workload.engines.values():
         yield from (f"  {line}" for line in engine.choices())
 

@@ -47,6 +47,7 @@ def find_matches(
     events: Any, queries: Queries, options: Options, *, flat: bool = False, counters: Counts | None = None
 ) -> Any:
     """`match` with its settings as options."""
+    _check_arguments(events, flat)
     parsed = queries_by_name(queries)
     queries = parsed["q1"] if isinstance(queries, str | Query) else parsed
     if flat and not isinstance(queries, Query):
@@ -83,6 +84,7 @@ def match_all(
     Every query may have RETURN, AGG and LIMIT. In process they share one pass over the events. On Spark each result is
     a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
+    _check_arguments(events, flat)
     chosen, parsed = options(**settings), queries_by_name(queries)
     _check_counters(counters)
     if is_spark(events):
@@ -100,6 +102,14 @@ def match_all(
     for name, batch in run(runtime, table):
         batches[name].append(batch)
     return {name: from_arrow(_table(batches[name], schemas[name], columns[name]), events) for name in parsed}
+
+
+def _check_arguments(events: Any, flat: Any) -> None:
+    """Refuse a query in place of the events, and a `flat` that is neither true nor false."""
+    if isinstance(events, Query) or (isinstance(events, str) and events.lstrip()[:7].upper() == "PATTERN"):
+        raise invalid_argument("events", events, "the events first, then the query: ec.match(events, query)")
+    if not isinstance(flat, bool):
+        raise invalid_argument("flat", flat, "True or False")
 
 
 def _check_counters(counters: Counts | None) -> None:

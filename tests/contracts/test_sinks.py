@@ -43,14 +43,22 @@ def _rows(plan: PhysicalQuery, batch: int) -> tuple[list[dict[str, object]], int
 
 @pytest.mark.parametrize("name", sorted(sinks()))
 def test_the_result_does_not_depend_on_batches(name: str) -> None:
-    plan = _plan(QUERIES[name])
-    assert plan.sink.name == name, "the clauses of the query ask for it"
+    plan = _plan(QUERIES[name], name)
     whole, counted = _rows(plan, EVENTS.num_rows)
     assert whole
     for batch in (1, 7, 64):
         rows, matches = _rows(plan, batch)
         assert sorted(map(str, rows)) == sorted(map(str, whole))
         assert matches == counted
+
+
+@pytest.mark.parametrize("name", ["matches", "groups", "earliest"])
+def test_the_clauses_of_a_query_choose_its_sink(name: str) -> None:
+    assert _plan(QUERIES[name]).sink.name == name
+
+
+def test_every_sink_has_a_query() -> None:
+    assert QUERIES.keys() == sinks().keys()
 
 
 def test_a_sink_is_added_by_registering_it(monkeypatch: pytest.MonkeyPatch) -> None:

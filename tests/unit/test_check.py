@@ -121,3 +121,12 @@ def test_a_notebook_shows_it_escaped() -> None:
     assert "<i>" not in shown
     assert "warning[EC510]" in shown
     assert "&lt;i&gt;" in shown
+
+
+def test_strategies_and_limits_that_cannot_run_are_errors() -> None:
+    columns = pa.schema({"ts": pa.int64(), "kind": pa.string(), "x": pa.int64()})
+    query = "PATTERN SEQ(A a, !SEQ(B b, !C c, D d), E e) WITHIN 1 s"
+    for settings, code in (({"strategy": "bogus"}, "EC404"), ({"strategy": "rewrite"}, "EC418")):
+        assert [e.code for e in ec.check(query, columns, type="kind", **settings).errors] == [code]
+    counted = ec.check("PATTERN A a WITHIN 1 s AGG COUNT(*)", columns, type="kind", limit=3)
+    assert [e.code for e in counted.errors] == ["EC416"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
-from eventcube.errors import EventCubeWarning, InputError
+from eventcube.errors import EventCubeWarning, InputError, OptionError
 
 PAIR = "PATTERN SEQ(A a, B b) WITHIN 10 us RETURN a.ts AS a, b.ts AS b"
 TABLE = pa.table({"ts": [3, 1, 2, 2], "type": ["B", "A", "B", "A"], "k": [1, 1, 2, 2]})
@@ -393,3 +393,12 @@ class TestTimesAsText:
 def test_only_a_result_of_several_queries_can_be_made_wide() -> None:
     with pytest.raises(ec.OptionError, match=r"EC447.*not the result of several queries"):
         ec.wide(pa.table({"x": [1]}), "q1", ["a"])
+
+
+def test_a_query_in_place_of_the_events_and_a_flat_that_is_no_boolean_are_refused() -> None:
+    table = pa.table({"ts": pa.array([1], pa.int64()), "kind": ["A"]})
+    for call in (lambda: ec.match("PATTERN A a WITHIN 1 s", table), lambda: ec.match_all("PATTERN A a", table)):
+        with pytest.raises(OptionError, match=r"EC414.*[\s\S]*ec.match\(events, query\)"):
+            call()
+    with pytest.raises(OptionError, match="flat cannot be 'no'"):
+        ec.match(table, "PATTERN A a WITHIN 1 s", type="kind", flat="no")

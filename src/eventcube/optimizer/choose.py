@@ -131,9 +131,9 @@ class Choice:
 
     def summary(self) -> str:
         """What was decided, how often, and what was expected of each alternative, in words."""
-        taken = ", ".join(f"{name} ({times:,})" for name, times in sorted(self.taken.items()))
+        taken = ", ".join(f"{name} ({times:,} call{'s' * (times > 1)})" for name, times in sorted(self.taken.items()))
         shown = [f"{name} {'over ' if name in self._at_least else ''}{c:,.0f}" for name, c in self.expected.items()]
-        expected = f"expected {', '.join(shown)}" if shown else "too little to do to weigh others"
+        expected = f"estimated {', '.join(shown)}" if shown else "too little to do to weigh others"
         return f"decided for {taken}; {expected}"
 
 

@@ -159,7 +159,7 @@ class Negation:
     region: Region
     guard: int | None
     strategy: str = ITERATIVE
-    flat: FlatForm | NoFlatForm | None = None
+    flat: FlatForm | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,12 @@ def with_strategies(query: LogicalQuery, choice: StrategyChoice) -> LogicalQuery
             chosen, parts=tuple(with_part_strategy(p) if isinstance(p, Negation) else p for p in chosen.parts)
         )
 
-    return map_query(query, change)
+    chosen = map_query(query, change)
+    node = chosen.region.node
+    if isinstance(node, Leaf):
+        return chosen
+    # The whole query is no nested part.
+    return replace(chosen, region=replace(chosen.region, node=replace(node, strategy=None)))
 
 
 def with_part_strategy(negation: Negation) -> Negation:

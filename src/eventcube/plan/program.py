@@ -11,7 +11,6 @@ from eventcube.options import ITERATIVE, REWRITE
 from eventcube.plan.flat_cases import flat_cases
 from eventcube.plan.logical import (
     And,
-    FlatForm,
     Leaf,
     LogicalQuery,
     Node,
@@ -29,6 +28,7 @@ from eventcube.plan.order import Order, PlacedNegation, may_share
 from eventcube.plan.parts import part_label
 from eventcube.plan.predicates import residual, with_predicates
 from eventcube.plan.progress import NOTHING_BOUND, Due, Progress
+from eventcube.plan.rules.flatten_negated import flat_form
 from eventcube.plan.standalone import correlation_key, stands_alone
 from eventcube.plan.steps import (
     Absent,
@@ -355,19 +355,21 @@ class ProgramBuilder:
 
     def _flat(self, test: PlacedNegation, at: Progress) -> list[Form]:
         """The flat form of a negated part as steps, or the reason why there is none."""
-        match test.negation.flat:
-            case FlatForm() as form:
-                join = partial(with_predicates, optional=at.optional, logical=self.logical)
-                return [FlatCases(flat_cases(form, self.logical, join))]
-            case NoFlatForm(reason) if test.negation.strategy == REWRITE:
-                raise OptionError(
-                    f"({part_label(test.negation.region.node, self.logical.slots)}) cannot be rewritten: {reason}",
-                    code="EC418",
-                    hint="the strategy auto keeps a view where there is no flat form",
-                )
-            case NoFlatForm() as refusal:
-                return [refusal]
-        return []
+        negation = test.negation
+        if negation.flat is not None:
+            join = partial(with_predicates, optional=at.optional, logical=self.logical)
+            return [FlatCases(flat_cases(negation.flat, self.logical, join))]
+        refusal = flat_form(negation, test.distinct, self.logical)
+        if not isinstance(refusal, NoFlatForm):
+            # A strategy that keeps a view has no use for one.
+            return []
+        if negation.strategy == REWRITE:
+            raise OptionError(
+                f"({part_label(negation.region.node, self.logical.slots)}) cannot be rewritten: {refusal.reason}",
+                code="EC418",
+                hint="the strategy auto keeps a view where there is no flat form",
+            )
+        return [refusal]
 
     def _with_optional(self, bound: Bound, at: Progress) -> Bound:
         return replace(bound, optional=bool(at.optional.intersection(bound.slots)))

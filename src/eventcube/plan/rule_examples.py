@@ -14,7 +14,7 @@ from eventcube.plan.bind import bind
 from eventcube.plan.build import program_of
 from eventcube.plan.expressions import ColumnRef, Encoding
 from eventcube.plan.flat_queries import case_texts
-from eventcube.plan.logical import FlatForm, Leaf, LogicalQuery, Negation, Node, NoFlatForm, regions
+from eventcube.plan.logical import FlatForm, Leaf, LogicalQuery, Negation, Node, regions
 from eventcube.plan.parts import part_label, with_strategies
 from eventcube.plan.rules.rewrite import rewrite
 from eventcube.plan.step_text import step_lines
@@ -80,8 +80,6 @@ def _notes_in(node: Node, query: LogicalQuery) -> Iterator[str]:
         match part:
             case Negation(flat=FlatForm() as form):
                 yield f"!({label}): {', or '.join(case_texts(form, Unbinder(query, keyed=False)))}"
-            case Negation(flat=NoFlatForm(reason)):
-                yield f"!({label}): no flat form, as {reason}"
             case Negation() | Leaf():
                 pass
             case _ if part.strategy is not None:

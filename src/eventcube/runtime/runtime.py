@@ -166,7 +166,10 @@ class Runtime:
         for name, engine in self.workload.engines.items() if self.workload is not None else ():
             choices = [f"  {line}" for line in engine.choices(measured=True)]
             lines += (
-                [f"choices{'' if self.single else f' of {name}'}, by costs in events looked at", *choices]
+                [
+                    f"choices{'' if self.single else f' of {name}'}, by estimated cost",
+                    *choices,
+                ]
                 if choices
                 else []
             )

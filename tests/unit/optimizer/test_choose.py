@@ -87,7 +87,7 @@ def test_what_was_expected_and_taken_adds_up_over_calls() -> None:
     assert choice.take() == "b"
     assert choice.taken == {"a": 3, "b": 1}
     assert choice.expected == {"a": 80.0, "b": 80.0}
-    assert choice.summary() == "decided for a (3), b (1); expected a 80, b over 80"
+    assert choice.summary() == "decided for a (3 calls), b (1 call); estimated a 80, b over 80"
 
 
 @pytest.mark.parametrize("name", ["outer_rows", "missing"])

@@ -110,7 +110,7 @@ class Auto(Strategy):
         if no_flat_form is not None:
             yield f"no flat form: {no_flat_form.reason}"
         if self._possible:
-            yield f"of the results its events could make, {self._results / self._possible:.3g} were results"
+            yield f"{self._results:,.0f} results, {self._possible:,.0f} estimated without conditions"
 
     @contextmanager
     def _counting(self, counters: Counters) -> Iterator[None]:

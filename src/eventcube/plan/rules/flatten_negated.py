@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from eventcube.language.printer import print_qual
@@ -26,7 +27,7 @@ from eventcube.plan.predicates import comparison_for
 
 
 def flatten_negated(query: LogicalQuery) -> LogicalQuery:
-    """Attach to each negated SEQ and AND its flat form, or the reason why it has none.
+    """Attach to each negated SEQ and AND its flat form, if it has one.
 
     >>> from eventcube.plan.rule_examples import show
     >>> show(flatten_negated, "SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)")
@@ -34,11 +35,6 @@ def flatten_negated(query: LogicalQuery) -> LogicalQuery:
     →
     SEQ(A a, !SEQ(B b, C c, c.x = a.x), D d)
       !(b, c): no C c where c.x = a.x, or no B b before the last C c where c.x = a.x
-    >>> show(flatten_negated, "SEQ(A a, !AND(B b, C c, b.x = c.x), D d)")
-    SEQ(A a, !AND(B b, C c, b.x = c.x), D d)
-    →
-    SEQ(A a, !AND(B b, C c, b.x = c.x), D d)
-      !(b, c): no flat form, as b.x = c.x ties its events to each other
     """
 
     def change(node: Node) -> Node:
@@ -56,18 +52,23 @@ def flatten_negated(query: LogicalQuery) -> LogicalQuery:
 def _with_flat_form(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> Negation:
     if negation.strategy not in (AUTO, REWRITE) or isinstance(negation.region.node, Leaf) or negation.flat is not None:
         return negation
+    form = flat_form(negation, distinct, query)
+    return replace(negation, flat=form) if isinstance(form, FlatForm) else negation
+
+
+def flat_form(negation: Negation, distinct: Collection[int], query: LogicalQuery) -> FlatForm | NoFlatForm:
+    """The flat form of a negated part that may not use the events of `distinct`, or the reason why it has none."""
     try:
-        return replace(negation, flat=_flat_form(negation, distinct, query))
+        return _flat_form(negation, distinct, query)
     except _NoFlatFormError as error:
-        return replace(negation, flat=NoFlatForm(str(error)))
+        return NoFlatForm(str(error))
 
 
 class _NoFlatFormError(Exception):
     """Why a negated part has no flat form."""
 
 
-def _flat_form(negation: Negation, distinct: frozenset[int], query: LogicalQuery) -> FlatForm:
-    """The flat form, if the part may not use the events of `distinct`."""
+def _flat_form(negation: Negation, distinct: Collection[int], query: LogicalQuery) -> FlatForm:
     node = negation.region.node
     part_slots = slots_of(node)
     if negation.guard is not None:
