@@ -56,3 +56,10 @@ def test_counters_of_a_match() -> None:
     )
     assert counts["matches"] == found.num_rows
     assert 0 < counts["inner_computed"] < counts["inner_computed"] + counts["inner_reused"] == found.num_rows
+
+
+def test_a_long_plan_is_cut() -> None:
+    components = ", ".join(f"A a{i}" for i in range(60))
+    text = ec.explain(f"PATTERN AND({components}) WITHIN 1 s", pa.schema({"ts": pa.int64(), "kind": pa.string()}))
+    assert "  … and more of them\n" in text
+    assert len(text.splitlines()) < 600

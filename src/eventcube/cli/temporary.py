@@ -30,7 +30,8 @@ def temporary_file(path: Path) -> Iterator[Path]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield temporary
         temporary.chmod(0o644)
-        remove(path)
+        if path.is_dir() and not path.is_symlink():
+            remove(path)
         temporary.replace(path)
     finally:
         os.close(descriptor)
@@ -49,7 +50,9 @@ def temporary_folder(path: Path) -> Iterator[Path]:
         inside = temporary / path.name
         inside.mkdir(mode=0o755)
         yield inside
-        remove(path)
+        if path.exists() or path.is_symlink():
+            # Renamed, not removed, so that a kill cannot leave half of it.
+            path.replace(temporary / "previous")
         inside.replace(path)
     finally:
         os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import pyarrow as pa
 
@@ -15,6 +16,9 @@ from eventcube.plan.never_applied import no_match_has
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.plan.step_text import step_lines
+
+# An AND of many components has as many programs, each as long.
+MAX_STEP_LINES = 400
 
 
 def explain(query: Query, columns: pa.Schema, options: Options) -> str:
@@ -42,7 +46,10 @@ def _lines(plan: Planned) -> Iterator[str]:
     predicates = [line for region in regions(logical.region) for line in _predicates(region, plan)]
     yield from predicates or ["  none"]
     yield "steps"
-    yield from step_lines(plan.physical.program, logical, 1)
+    steps = step_lines(plan.physical.program, logical, 1)
+    yield from islice(steps, MAX_STEP_LINES)
+    if next(steps, None) is not None:
+        yield "  … and more of them"
     for alternative in plan.physical.alternatives[1:]:
         yield f"  or {alternative.name}, if that should cost less: the nested parts bound like the rest"
     yield from flat_lines(logical, plan.choice)

@@ -106,3 +106,29 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "still there\n"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_the_old_output_is_there_until_the_new_one_takes_its_place(folder: bool, tmp_path: Path) -> None:
+    out = tmp_path / "matches"
+    if folder:
+        out.mkdir()
+        (out / "part").write_text("old", "utf-8")
+    else:
+        out.write_text("old", "utf-8")
+    seen: list[str] = []
+
+    rename = Path.replace
+
+    def replace_path(self: Path, target: Path) -> Path:
+        kept = [p for p in tmp_path.rglob("*") if p.is_file() and p.read_text("utf-8") == "old"]
+        seen.append(f"{len(kept)} of the old")
+        return rename(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", replace_path)
+        with (temporary_folder if folder else temporary_file)(out) as new:
+            (new / "part" if folder else new).write_text("new", "utf-8")
+    assert seen == ["1 of the old"] * (2 if folder else 1), "every rename finds the old output whole"
+    assert (out / "part" if folder else out).read_text("utf-8") == "new"
+    assert list(tmp_path.iterdir()) == [out]
