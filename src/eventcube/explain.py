@@ -82,7 +82,7 @@ def _choices(
     if not parts:
         return
     if isinstance(events, pa.Schema) or is_spark(events):
-        yield "choices     by costs, which need events in this process"
+        yield "choices     by cost; costs need events in this process, or analyze"
         if len(plan.alternatives) > 1:
             yield f"  program: {', '.join(alternative.name for alternative in plan.alternatives)}"
         yield from dict.fromkeys(f"  ({part.name}): {', '.join(answering(part))}" for part in parts)

@@ -169,7 +169,7 @@ def test_explaining_a_query_with_very_many_matches_runs_it_over_few_events() -> 
 def test_without_events_the_alternatives_are_listed() -> None:
     shown = ec.explain(f"PATTERN {NEGATED}", trades(1).schema, type="type")
     assert shown.endswith(
-        "choices     by costs, which need events in this process\n"
+        "choices     by cost; costs need events in this process, or analyze\n"
         "  (b, c): aggressive, balanced, iterative, passive, rewrite, semantic"
     )
     assert "choices" not in ec.explain(f"PATTERN {NEGATED}", trades(10), type="type", strategy="balanced")
