@@ -167,7 +167,7 @@ def _moved(values: Ints, gone: int, size: int, fresh: int) -> Ints:
 class View:
     """The results kept for one nested part, or for a negated one only how near before each last event one begins."""
 
-    # Results that a view may hold twice as many of before it drops what no interval asks for any more.
+    # A view drops results that no interval asks for any more once it holds twice this many.
     purge_threshold = 1 << 15
     # Results that a view may hold; what asks for more is recomputed.
     max_results = 1 << 21
