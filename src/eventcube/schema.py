@@ -144,6 +144,9 @@ class EventSchema:
         ]:
             if name not in self.columns.names:
                 hint = _index_hint(name, role, self.columns) or did_you_mean(name, self.columns.names, "the input")
+                times = [f.name for f in self.columns if pat.is_timestamp(f.type)]
+                if role == "time" and len(times) == 1 and hint and hint.startswith("the input has"):
+                    hint = f"name the column of the time: time={times[0]!r} (--time {times[0]}); {hint}"
                 raise InputError(f"no column {name!r} for {role}", code="EC302", hint=hint)
         if self.kind(self.time) not in (Kind.TIME, Kind.INTEGER, Kind.TEXT, Kind.NULL):
             raise InputError(

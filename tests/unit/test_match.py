@@ -162,8 +162,9 @@ class TestIndexOfPandas:
         )
 
     def test_other_indexes(self) -> None:
-        assert self.hint(self.FRAME, time="when") == "the input has: k, ts, type"
-        assert self.hint(self.FRAME.set_index("k"), time="when") == "the input has: ts, type"
+        named = "name the column of the time: time='ts' (--time ts); the input has: k, ts, type"
+        assert self.hint(self.FRAME, time="when") == named
+        assert self.hint(self.FRAME.set_index("k"), time="when") == named.replace("k, ", "")
 
 
 def test_a_column_of_mixed_values_is_named() -> None:
