@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Protocol
 
 import pyarrow as pa
@@ -13,6 +10,7 @@ import pyarrow as pa
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution
 from eventcube.engine.kernels import Ints
+from eventcube.engine.registry import import_all
 from eventcube.engine.rows import Rows
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
@@ -80,16 +78,9 @@ def register(name: str) -> Callable[[Make], Make]:
     return add
 
 
-@cache
-def _load() -> None:
-    package = importlib.import_module("eventcube.engine.sinks")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"eventcube.engine.sinks.{module.name}")
-
-
 def sinks() -> dict[str, Make]:
     """Every sink in this folder, by name."""
-    _load()
+    import_all("eventcube.engine.sinks")
     return dict(_registered)
 
 

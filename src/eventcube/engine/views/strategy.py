@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import ClassVar, Protocol, TypeVar
 
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.registry import import_all
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, START, Table
 from eventcube.optimizer.choose import Choice
@@ -129,15 +127,8 @@ def register(*names: str) -> Callable[[_Strategy], _Strategy]:
 
 def strategies() -> dict[str, type[Strategy]]:
     """Every strategy in this folder, by name."""
-    _import_all()
+    import_all("eventcube.engine.views")
     return dict(_registered)
-
-
-@cache
-def _import_all() -> None:
-    package = importlib.import_module("eventcube.engine.views")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"eventcube.engine.views.{module.name}")
 
 
 class Parts:
