@@ -88,8 +88,8 @@ def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -
         pass
     assert runtime.workload is not None
     yield f"choices     over the first {table.num_rows:,} events, by estimated cost"
-    for engine in runtime.workload.engines.values():
-        yield from (f"  {line}" for line in engine.choices())
+    for running in runtime.workload.engine.queries.values():
+        yield from (f"  {line}" for line in running.choices())
 
 
 def _first(events: Any) -> pa.Table:
@@ -106,7 +106,7 @@ def _affordable(table: pa.Table, query: Query, options: Options) -> pa.Table:
         assert runtime.workload is not None
         runtime.workload.ingest.take(table)
         released = runtime.workload.ingest.release(None)
-        costs = [engine.estimate(released) for engine in runtime.workload.engines.values()]
+        costs = runtime.workload.engine.estimates(released)
         if all(min(cost.expected.values()) <= SAMPLED_COST for cost in costs):
             break
         table = table.slice(0, table.num_rows // 4)

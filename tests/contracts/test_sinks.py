@@ -7,13 +7,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from eventcube.engine.counters import Counters
+from eventcube.engine.output import Output
 from eventcube.engine.sinks import sink as registry
-from eventcube.engine.sinks.sink import DueEvents, register, sinks
+from eventcube.engine.sinks.sink import Sink, register, sinks
+from eventcube.engine.table import Table
 from eventcube.language.parse import parse
 from eventcube.options import options
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import plan_query
+from eventcube.plan.workload import plan_workload
 from eventcube.runtime.workload import Workload
 
 EVENTS = pa.table(
@@ -33,7 +35,7 @@ def _plan(query: str, sink: str | None = None) -> PhysicalQuery:
 
 def _rows(plan: PhysicalQuery, batch: int) -> tuple[list[dict[str, object]], int]:
     """All rows of the result, and how many matches were counted, with the events in batches of one size."""
-    workload = Workload({"q": plan}, plan.schema)
+    workload = Workload(plan_workload({"q": plan}), plan.schema)
     results: list[pa.RecordBatch] = []
     for at in range(0, EVENTS.num_rows, batch):
         results += (found for _, found in workload.push(EVENTS.slice(at, batch)))
@@ -65,22 +67,19 @@ def test_a_sink_is_added_by_registering_it(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
 
     @register("longest")
-    class Longest:
+    class Longest(Sink):
         """Keeps only how far apart the events of a match are at most."""
 
-        is_full = only_counts = False
-
         def __init__(self, plan: PhysicalQuery) -> None:
-            self.plan, self.longest = plan, -1
+            super().__init__(plan)
+            self.longest = -1
 
-        def take(self, due: DueEvents) -> Iterator[pa.RecordBatch]:
-            execution = due.execution()
-            for table in due.matches(execution):
-                ts = execution.store.ts
-                self.longest = max(self.longest, int((ts[table[1]] - ts[table[0]]).max()))
+        def add(self, table: Table, output: Output) -> Iterator[pa.RecordBatch]:
+            ts = output.store.ts
+            self.longest = max(self.longest, int((ts[table[1]] - ts[table[0]]).max()))
             return iter(())
 
-        def finish(self, counters: Counters) -> Iterator[pa.RecordBatch]:
+        def finish(self) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch({"longest": [self.longest]})
 
     rows, _ = _rows(_plan(QUERIES["matches"], "longest"), 13)

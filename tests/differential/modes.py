@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine import engine, limit
+from eventcube.engine import limit, state
 from eventcube.engine.execute import Execution
 from eventcube.engine.table import Table
 from eventcube.engine.views import auto, sliding, view
@@ -141,8 +141,8 @@ def _check_purged(case: Case, rng: Random) -> int:
     with (
         patch.object(Execution, "_bind", chunks),
         patch.object(limit, "_MAX_FOUND", rng.choice([1, 99, 1 << 18])),
-        patch.object(engine, "_MIN_ACTIVE", rng.choice([0, 2, 1 << 13])),
-        patch.object(engine, "_ACTIVE_PER_EVENT", rng.choice([0, 1])),
+        patch.object(state, "_MIN_ACTIVE", rng.choice([0, 2, 1 << 13])),
+        patch.object(state, "_ACTIVE_PER_EVENT", rng.choice([0, 1])),
     ):
         return _check_strategy(case, rng, cut, restarts)
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from eventcube.bench.measure import alternate, machine, one_core, save, screen
 from eventcube.language.parse import parse
 from eventcube.options import options
-from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.planned import plan_query
+from eventcube.plan.planned import plan_query, plan_together
+from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.workload import Workload
 
 COLUMNS = pa.schema(
@@ -73,10 +73,10 @@ def _measure(name: str, text: str, repetitions: int) -> PlanningRow:
     return PlanningRow(name, timings["plan"].median * 1e3, timings["ready"].median * 1e3, len(shipped))
 
 
-def _plan(text: str) -> PhysicalQuery:
-    return plan_query(parse(text), OPTIONS.schema(COLUMNS), OPTIONS).physical
+def _plan(text: str) -> WorkloadPlan:
+    return plan_together({"q1": plan_query(parse(text), OPTIONS.schema(COLUMNS), OPTIONS)}, None)
 
 
 def _engine(shipped: bytes) -> Workload:
-    plan: PhysicalQuery = pickle.loads(shipped)  # noqa: S301 - made above
-    return Workload({"q1": plan}, plan.schema)
+    plan: WorkloadPlan = pickle.loads(shipped)  # noqa: S301 - made above
+    return Workload(plan, plan.queries["q1"].plan.schema)

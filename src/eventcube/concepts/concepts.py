@@ -101,6 +101,20 @@ class Concepts:
         return tuple(self._names)
 
     @cached_property
+    def depth_first(self) -> tuple[str, ...]:
+        """All type names, each followed by those below it, so that a type and its descendants are a range.
+
+        >>> Concepts({"Stock": ["Computer", "Bank"], "Computer": ["INTC"]}).depth_first
+        ('Stock', 'Computer', 'INTC', 'Bank')
+        """
+        ordered: list[str] = []
+        todo = [name for name in reversed(self._names) if name not in self.parents]
+        while todo:
+            ordered.append(todo.pop())
+            todo += reversed(self._children.get(ordered[-1], []))
+        return tuple(ordered)
+
+    @cached_property
     def _children(self) -> dict[str, list[str]]:
         below: dict[str, list[str]] = {}
         for child, parent in self.parents.items():

@@ -46,6 +46,9 @@ class Groups:
         self._partials = [] if partial is None else [partial]
         # Matches that were counted without being built.
         self._counted = 0
+        # The version at which the groups were saved last, and what was added to them since then.
+        self._saved = -1
+        self._unsaved: list[pa.Table] = []
 
     @property
     def only_count(self) -> bool:
@@ -62,10 +65,15 @@ class Groups:
         for name, function, argument in self.parts:
             if argument is not None:
                 values[name] = _summable(output.value(table, argument), function)
-        self._partials.append(self._summary(pa.table({**columns, **values}), len(table)))
+        summary = self._summary(pa.table({**columns, **values}), len(table))
+        self._partials.append(summary)
+        if self._saved >= 0 and self.keys:
+            self._unsaved.append(summary)
+            if sum(t.num_rows for t in self._unsaved) > max(_FOLD_ROWS, 2 * self._unsaved[0].num_rows):
+                self._unsaved = [self._folded(self._unsaved)]
         # Fold only when new rows outnumber the folded ones, so that the cost stays linear.
         if sum(t.num_rows for t in self._partials) > max(_FOLD_ROWS, 2 * self._partials[0].num_rows):
-            self._partials = [self._folded()]
+            self._partials = [self._folded(self._partials)]
 
     def add_count(self, matches: int) -> None:
         """Add matches that were counted without being built."""
@@ -82,9 +90,9 @@ class Groups:
     def _count_only(self, matches: int) -> pa.Table:
         return pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts})
 
-    def _folded(self) -> pa.Table:
-        """All groups so far, one row each, and one for each distinct value."""
-        table = pa.concat_tables(self._partials, promote_options="permissive")
+    def _folded(self, partials: list[pa.Table]) -> pa.Table:
+        """Partial groups, one row for each group, and one for each distinct value."""
+        table = pa.concat_tables(partials, promote_options="permissive")
         return _grouped(
             table, [*self.keys, *self.distinct], {name: _FOLD[function] for name, function, _ in self.parts}
         )
@@ -97,8 +105,19 @@ class Groups:
             self._counted = 0
         if not self._partials:
             return None
-        self._partials = [self._folded()]
+        self._partials = [self._folded(self._partials)]
         return self._partials[0]
+
+    def changed(self, since: int, version: int) -> tuple[pa.Table | None, bool]:
+        """What was added to the groups since a version, or all groups if it is not the one saved last; whether all."""
+        added = bool(self.keys) and self._saved == since >= 0
+        table = (self._folded(self._unsaved) if self._unsaved else None) if added else self.partial
+        self._saved, self._unsaved = version, []
+        return table, not added
+
+    def restore(self, table: pa.Table, *, whole: bool) -> None:
+        """Take on saved groups, or add to those that there are."""
+        self._partials = [table] if whole else [*self._partials, table]
 
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.payload import Payload
 from eventcube.engine.ranks import Ranks, as_decimal
 from eventcube.engine.text_codes import TextCodes
 from eventcube.engine.time_text import parse_times
@@ -33,9 +34,9 @@ class Column:
 
 
 class Columns:
-    """The columns of a table of events, converted at first use, optionally in another order of rows."""
+    """The columns of events, converted at first use, optionally in another order of rows."""
 
-    def __init__(self, table: pa.Table, dictionary: Dictionary, order: Ints | None = None) -> None:
+    def __init__(self, table: Payload, dictionary: Dictionary, order: Ints | None = None) -> None:
         self.table = table
         self._dictionary = dictionary
         self._order = order

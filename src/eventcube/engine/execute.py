@@ -99,7 +99,7 @@ class Execution:
             elif len(out) and len(stack) > len(program):
                 yield out
             elif len(out):
-                stack.append(self._step(program[len(stack) - 1], out))
+                stack.append(self.step(program[len(stack) - 1], out))
 
     def any(self, program: Program, table: Table) -> Bools:
         """For each partial match whether the program has a result."""
@@ -130,7 +130,8 @@ class Execution:
             total += width if candidates.is_free else count(candidates.lo, candidates.hi, candidates.tests)
         return total
 
-    def _step(self, step: Step, table: Table) -> Iterator[Table]:
+    def step(self, step: Step, table: Table) -> Iterator[Table]:
+        """What one step makes of partial matches, in chunks."""
         match step:
             case Bind():
                 return self._bind(step, table)

@@ -329,4 +329,31 @@ def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
     return order, starts
 
 
+@compiled
+def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, Ints]:
+    """The rows whose code is not -1 (or all), then their places by code, and where each code's places begin.
+
+    A place is a position among the rows that are returned; codes are from -1 to before `types`.
+    """
+    starts = np.zeros(types + 1, np.int64)
+    for i in range(codes.size):
+        if codes[i] >= 0:
+            starts[codes[i] + 1] += 1
+    for t in range(types):
+        starts[t + 1] += starts[t]
+    index = np.empty(codes.size if take_any else starts[types], np.int64)
+    order = np.empty(starts[types], np.int64)
+    at = starts[:-1].copy()
+    written = 0
+    for i in range(codes.size):
+        code = codes[i]
+        if code >= 0:
+            order[at[code]] = written
+            at[code] += 1
+        if code >= 0 or take_any:
+            index[written] = i
+            written += 1
+    return index, order, starts
+
+
 copy_compiled_loops()

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.output import Output
+from eventcube.engine.retention import places_of
 from eventcube.engine.rows import Rows
-from eventcube.engine.store import Store
+from eventcube.engine.store import States, Store
 from eventcube.engine.table import Table, joined
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import State
@@ -112,14 +113,15 @@ class Earliest:
 
 @dataclass(slots=True)
 class Piece:
-    """A piece of the events, and the number of matches found in it.
+    """A piece of the events, and the number of matches found in it; `stacks` has the stack of each slot.
 
     Its matches end before the row `hi`, at `rank` or earlier; `last`: no match can end later. A piece with more than
     `most` matches is crowded, and searched again in smaller pieces; `most` is None if there is no smaller piece.
     """
 
     rows: Rows
-    state: Ints
+    stacks: tuple[int, ...]
+    states: States
     hi: int
     rank: int
     last: bool
@@ -139,10 +141,10 @@ class Pieces:
     end; negated parts see later events, too.
     """
 
-    def __init__(self, limit: Earliest, rows: Rows, state: Ints | None) -> None:
+    def __init__(self, limit: Earliest, rows: Rows, stacks: tuple[int, ...], states: States) -> None:
         plan = limit.plan
-        self._limit, self._rows, self._forward = limit, rows, plan.forward
-        self._state = np.full(len(rows), State.DUE.value) if state is None else state
+        self._limit, self._rows, self._stacks, self._forward = limit, rows, stacks, plan.forward
+        self._states, self._state = states, states.of_each(len(rows))
         due = np.flatnonzero(self._taken(plan.first if plan.forward else plan.last) & (self._state == State.DUE.value))
         self._positive = list(plan.positive)
         # The events that may be the last of a match.
@@ -160,7 +162,7 @@ class Pieces:
 
     def _taken(self, slots: Sequence[int]) -> Bools:
         """The events that can be bound to one of the slots."""
-        return np.asarray(self._rows.member[list(slots)].any(axis=0))
+        return places_of((self._rows.stacks[self._stacks[slot]] for slot in slots), len(self._rows))
 
     def __iter__(self) -> Iterator[Piece]:
         lo, size, crowded_at = 0, 1, len(self._ends)
@@ -187,10 +189,21 @@ class Pieces:
         most = max_found + 4 * self._limit.left if len(ends) > 1 else None
         last = bool(self._ends[-1] < hi)
         if self._forward:
-            member = rows.member.copy()
-            member[self._positive, hi:] = False
-            return Piece(replace(rows, member=member), self._state, hi, rank, last, most)
+            # Positive slots get stacks of their own, without later events, which negated parts still see.
+            cut = {
+                number: i for i, number in enumerate({self._stacks[s]: None for s in self._positive}, len(rows.stacks))
+            }
+            added = tuple(_before(rows.stacks[number], hi) for number in cut)
+            stacks = list(self._stacks)
+            for slot in self._positive:
+                stacks[slot] = cut[stacks[slot]]
+            piece_rows = replace(rows, stacks=(*rows.stacks, *added))
+            return Piece(piece_rows, tuple(stacks), self._states.copy(), hi, rank, last, most)
         # Events after its last one do not affect a match.
         done = (np.arange(hi) < lo) | (self._state[:hi] == State.DONE.value)
-        state = np.where(done, State.DONE.value, State.DUE.value)
-        return Piece(rows.slice(0, hi), state, hi, rank, last, most)
+        each = np.where(done, State.DONE.value, State.DUE.value)
+        return Piece(rows.slice(0, hi), self._stacks, States(0, 0, each), hi, rank, last, most)
+
+
+def _before(stack: Ints, place: int) -> Ints:
+    return stack[: np.searchsorted(stack, place)]

@@ -107,8 +107,8 @@ class Output:
 
     def _take(self, name: str, rows: Ints, optional: bool) -> pa.Array:
         order = self.store.order
-        index = pa.array(rows if order is None else order[rows], mask=rows < 0 if optional else None)
-        return self.store.events.payload.column(name).chunk(0).take(index)
+        mask = rows < 0 if optional else None
+        return self.store.events.payload.take(name, rows if order is None else order[rows], mask)
 
 
 def to_array(column: Column, type_: pa.DataType) -> pa.Array:

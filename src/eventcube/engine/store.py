@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Bools, Ints, group, links, read_only, seek, window_ends, window_starts
+from eventcube.engine.kernels import Array, Bools, Ints, group, links, read_only, seek, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.steps import State
@@ -19,127 +19,223 @@ UNBOUNDED = 2**62
 class Stack:
     """The rows of one component's events, ascending (the papers' active instance stack)."""
 
+    __slots__ = ("_links", "_size", "rows")
+
     def __init__(self, rows: Ints, size: int) -> None:
         self.rows = rows
         self._size = size
+        self._links: Ints | None = None
 
     def positions(self, rows: Ints) -> Ints:
         """For each row, the position in the stack of the first event that is not before it."""
-        if len(rows) < self._size // 32:
-            return seek(self.rows, rows)
+        if self._links is None:
+            if len(rows) < self._size // 32:
+                return seek(self.rows, rows)
+            # The position for every row of the store: the papers' links, from any other stack.
+            self._links = links(self.rows, self._size)
         return self._links[rows]
 
-    @cached_property
-    def _links(self) -> Ints:
-        """The position for every row of the store: the papers' links, from any other stack."""
-        return links(self.rows, self._size)
+
+class States:
+    """Which events are done, due and future: cuts in order of time, or where those do not suffice a state for each."""
+
+    __slots__ = ("done", "due", "each", "stacks")
+
+    def __init__(self, done: int, due: int, each: Array | None = None) -> None:
+        # Events before `done` are done, those from there to before `due` are due.
+        self.done, self.due, self.each = done, max(done, due), each
+        # The events of stacks with some states, for all queries that see the events alike.
+        self.stacks: dict[tuple[int, frozenset[State]], Stack] = {}
+
+    def copy(self) -> States:
+        """The same states for other stacks."""
+        return States(self.done, self.due, self.each)
+
+    def of_each(self, size: int) -> Array:
+        """The state of each event, in order of time."""
+        if self.each is None:
+            states = np.full(size, State.FUTURE.value, np.int8)
+            states[: self.due] = State.DUE.value
+            states[: self.done] = State.DONE.value
+            return states
+        return self.each
+
+    @property
+    def are_cuts(self) -> bool:
+        """Whether states follow from the order of time."""
+        return self.each is None
+
+    def range_of(self, states: frozenset[State], size: int) -> tuple[int, int]:
+        """The events with these states, which follow each other, where states are cuts."""
+        bounds = {State.DONE: (0, self.done), State.DUE: (self.done, self.due), State.FUTURE: (self.due, size)}
+        return min(bounds[s][0] for s in states), max(bounds[s][1] for s in states)
 
 
-class Store:
-    """The events of one evaluation, sorted by (key, order in time); a row is a position in that order.
+class SortedRows:
+    """The events of one evaluation sorted by (key, order in time), shared by all queries that sort them so.
 
-    Rows of one key are a segment. Windows and intervals never leave a segment, so all keys are handled together.
+    A row is a position in that order. Rows of one key are a segment. Windows and intervals never leave a segment, so
+    all keys are handled together.
     """
 
-    def __init__(
-        self, events: Rows, key: Sequence[str], dictionary: Dictionary, width: int | None, by_count: bool
-    ) -> None:
+    def __init__(self, events: Rows, key: Sequence[str], dictionary: Dictionary) -> None:
         self.size = len(events)
-        self.width = UNBOUNDED if width is None else width
         self.order: Ints | None = None
         starts = np.array([0, self.size], np.int64)
         if key:
             codes, groups = codes_of([events.payload.column(k) for k in key], nulls_match=True)
             self.order, starts = group(codes, groups)
             starts = np.unique(starts)
-        self._starts = starts if self.size else np.zeros(1, np.int64)
+        self.starts = starts if self.size else np.zeros(1, np.int64)
         self.events = events
         self.columns = Columns(events.payload, dictionary, self.order)
-        self._by_count = by_count
-        self._stacks: dict[tuple[int, frozenset[State] | None], Stack] = {}
-        self._state: Ints | None = None
+        self._stacks: dict[int, Stack] = {}
+        self._windows: dict[tuple[int | None, int, bool], Ints] = {}
 
-    def _sorted(self, values: Ints) -> Ints:
+    def in_order(self, values: Array) -> Array:
+        """Values of events in the order of rows."""
         return values if self.order is None else values[self.order]
 
     @cached_property
     def ts(self) -> Ints:
         """The time of each row."""
-        return self._sorted(self.events.ts)
+        return self.in_order(self.events.ts)
 
     @cached_property
     def seq(self) -> Ints:
         """The sequence number of each row's event, the same in every store; ascends in a segment."""
-        return self._sorted(self.events.seq)
+        return self.in_order(self.events.seq)
 
     @cached_property
     def segment_starts(self) -> Ints:
         """For each row the first row with its key."""
-        return np.repeat(self._starts[:-1], np.diff(self._starts))
-
-    def rows_of(self, seq: Ints) -> Ints:
-        """The rows of events by sequence number, -1 for those that are no longer retained."""
-        at = np.minimum(np.searchsorted(self.events.seq, seq), max(self.size - 1, 0))
-        found = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
-        return np.where(found, at if self.order is None else self._row_of_event[at], -1)
+        return np.repeat(self.starts[:-1], np.diff(self.starts))
 
     @cached_property
-    def _row_of_event(self) -> Ints:
+    def row_of_event(self) -> Ints:
         """The row of each event in order of time."""
         places = np.empty(self.size, np.int64)
         places[self.order] = np.arange(self.size)
         return places
 
-    def has_state(self, rows: Ints, states: frozenset[State]) -> Bools:
-        """Where the rows' events are done, due or future."""
-        if self._state is None:
-            return np.full(len(rows), State.DUE in states)
-        wanted = np.zeros(len(State), np.bool_)
-        wanted[[s.value for s in states]] = True
-        return wanted[self._state[rows]]
-
-    @cached_property
-    def metric(self) -> Ints:
-        """The measure of the window: time, or the position in the stream."""
-        return self._sorted(self.events.pos) if self._by_count else self.ts
-
     @cached_property
     def ties(self) -> tuple[Ints, Ints] | None:
         """For each row the first row of equal rank and the row after the last; None if no two ranks are equal."""
-        if not (np.diff(self.events.rank) == 0).any():
+        rank = self.events.rank
+        if not (rank[1:] == rank[:-1]).any():
             return None
-        change = np.flatnonzero(np.diff(self._sorted(self.events.rank)) != 0) + 1
-        begins = np.unique(np.concatenate([[0], change, self._starts[1:-1]])).astype(np.int64)
+        change = np.flatnonzero(np.diff(self.in_order(rank)) != 0) + 1
+        begins = np.unique(np.concatenate([[0], change, self.starts[1:-1]])).astype(np.int64)
         lengths = np.diff(np.append(begins, self.size))
         return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)
 
-    @cached_property
+    def stack(self, number: int) -> Stack:
+        """The events of a stack."""
+        if number not in self._stacks:
+            rows = self.events.stacks[number]
+            self._stacks[number] = Stack(rows if self.order is None else np.sort(self.row_of_event[rows]), self.size)
+        return self._stacks[number]
+
+    def windows(self, positions: int | None, width: int, *, ends: bool) -> Ints:
+        """For each row the first row that a window ending there can hold, or the row after the last of one beginning.
+
+        The window is measured in time, or in positions of the partitioning with that number.
+        """
+        key = (positions, width, ends)
+        if key not in self._windows:
+            metric = self.ts if positions is None else self.in_order(self.events.positions[positions])
+            self._windows[key] = (window_ends if ends else window_starts)(read_only(metric), self.starts, width)
+        return self._windows[key]
+
+
+class Store:
+    """The events of one evaluation as a query sees them: its stacks, its window, and what is due."""
+
+    def __init__(
+        self,
+        rows: SortedRows,
+        stacks: Sequence[int],
+        states: States,
+        positions: int | None,
+        width: int | None,
+        *,
+        gapless: bool = True,
+    ) -> None:
+        self.sorted = rows
+        self.size, self.order, self.events, self.columns = rows.size, rows.order, rows.events, rows.columns
+        self._numbers, self._states = stacks, states
+        self._positions, self._width = positions, UNBOUNDED if width is None else width
+        # Whether rows leave only at the front, and sequence numbers have no gaps, for as long as the run goes on.
+        self.gapless = gapless
+        self._each: Array | None = None
+
+    @property
+    def ts(self) -> Ints:
+        """The time of each row."""
+        return self.sorted.ts
+
+    @property
+    def seq(self) -> Ints:
+        """The sequence number of each row's event, the same in every store; ascends in a segment."""
+        return self.sorted.seq
+
+    @property
+    def segment_starts(self) -> Ints:
+        """For each row the first row with its key."""
+        return self.sorted.segment_starts
+
+    def rows_of(self, seq: Ints) -> Ints:
+        """The rows of events by sequence number, -1 for those that are no longer retained."""
+        at = np.minimum(np.searchsorted(self.events.seq, seq), max(self.size - 1, 0))
+        found = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
+        return np.where(found, at if self.order is None else self.sorted.row_of_event[at], -1)
+
+    def has_state(self, rows: Ints, states: frozenset[State]) -> Bools:
+        """Where the rows' events are done, due or future."""
+        if self._each is None:
+            self._each = self.sorted.in_order(self._states.of_each(self.size))
+        wanted = np.zeros(len(State), np.bool_)
+        wanted[[s.value for s in states]] = True
+        return wanted[self._each[rows]]
+
+    @property
+    def ties(self) -> tuple[Ints, Ints] | None:
+        """For each row the first row of equal rank and the row after the last; None if no two ranks are equal."""
+        return self.sorted.ties
+
+    @property
     def window_starts(self) -> Ints:
         """For each row the first row that a window ending there can hold."""
-        return window_starts(read_only(self.metric), self._starts, self.width)
+        return self.sorted.windows(self._positions, self._width, ends=False)
 
-    @cached_property
+    @property
     def window_ends(self) -> Ints:
         """For each row the row after the last that a window beginning there can hold."""
-        return window_ends(read_only(self.metric), self._starts, self.width)
+        return self.sorted.windows(self._positions, self._width, ends=True)
 
     def before(self, rows: Ints) -> Ints:
         """The end of the range of rows strictly before each row."""
-        return rows if self.ties is None else self.ties[0][rows]
+        ties = self.sorted.ties
+        return rows if ties is None else ties[0][rows]
 
     def after(self, rows: Ints) -> Ints:
         """The start of the range of rows strictly after each row."""
-        return rows + 1 if self.ties is None else self.ties[1][rows]
+        ties = self.sorted.ties
+        return rows + 1 if ties is None else ties[1][rows]
 
     def stack(self, slot: int, states: frozenset[State] | None = None) -> Stack:
         """The events that can be bound to a slot, optionally only those that are done, due or future."""
-        if (slot, states) not in self._stacks:
-            rows = np.flatnonzero(self._sorted(self.events.member[slot]))
-            if states is not None:
-                rows = rows[self.has_state(rows, states)]
-            self._stacks[slot, states] = Stack(rows, self.size)
-        return self._stacks[slot, states]
+        stack = self.sorted.stack(self._numbers[slot])
+        if states is None:
+            return stack
+        known, key = self._states.stacks, (self._numbers[slot], states)
+        if key not in known:
+            rows = self._rows_with(stack.rows, states)
+            known[key] = stack if len(rows) == len(stack.rows) else Stack(rows, self.size)
+        return known[key]
 
-    def set_states(self, states: Ints) -> None:
-        """Set which events are done, due and future, in order of time; by default all are due."""
-        self._state = self._sorted(states)
+    def _rows_with(self, rows: Ints, states: frozenset[State]) -> Ints:
+        if self.order is not None or not self._states.are_cuts:
+            return rows[self.has_state(rows, states)]
+        lo, hi = self._states.range_of(states, self.size)
+        return rows[rows.searchsorted(lo) : rows.searchsorted(hi)]

@@ -16,10 +16,10 @@ _LONGEST = 16
 
 
 class TypeCodes:
-    """The codes of the type names of some queries; every other type is -1."""
+    """The codes of type names, which are their places among the names given; every other type is -1."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.names = tuple(sorted(names))
+        self.names = tuple(names)
         texts = [n.encode() for n in self.names]
         self._bits = max(4, (len(texts) ** 2).bit_length())
         self._factor = np.uint64(0)

@@ -45,6 +45,10 @@ class ProgramEstimate:
         """What the program costs."""
         return sum(cost for cost, _ in self._steps(program, 1.0, 0))
 
+    def step_costs(self, program: Program) -> list[float]:
+        """What each step of the program costs."""
+        return [cost for cost, _ in self._steps(program, 1.0, 0)]
+
     def _steps(self, program: Program, partial: float, bound: int) -> Iterator[tuple[float, float]]:
         """The cost of each step and the partial matches after it; so many begin, each with so many events bound."""
         for i, step in enumerate(program):

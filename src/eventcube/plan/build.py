@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventcube.plan.dictionary import dictionary_of
-from eventcube.plan.logical import LogicalQuery, regions
+from eventcube.plan.logical import Leaf, LogicalQuery, Seq, positive_parts, regions
 from eventcube.plan.order import Order
 from eventcube.plan.physical import FLAT, NESTED, Alternative, PhysicalQuery
 from eventcube.plan.program import ProgramBuilder
@@ -46,12 +46,23 @@ def build(
     return plan, fired
 
 
-def program_of(logical: LogicalQuery) -> tuple[Program, Progress]:
+def program_from_start(logical: LogicalQuery) -> Program | None:
+    """A program that binds single events from the first on; None for a query that is no SEQ of them, or looks ahead."""
+    node = logical.region.node
+    if not isinstance(node, Seq) or not all(isinstance(part, Leaf) for part in positive_parts(node)):
+        return None
+    if _is_forward(Order(logical.region, logical.slots, outermost=True)):
+        return None
+    (program,), _ = rewrite_steps((program_of(logical, from_start=True)[0],))
+    return numbered(program)
+
+
+def program_of(logical: LogicalQuery, *, from_start: bool = False) -> tuple[Program, Progress]:
     """The steps of a query, before the rules for steps."""
     order = Order(logical.region, logical.slots, outermost=True)
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
     due = Due(_is_forward(order), frozenset({State.DUE}))
-    return ProgramBuilder(logical, logical.region, order).program(due)
+    return ProgramBuilder(logical, logical.region, order, from_start=from_start).program(due)
 
 
 def _is_forward(order: Order) -> bool:

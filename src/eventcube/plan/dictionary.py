@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from eventcube.nodes import children, walk
 from eventcube.plan.expressions import (
@@ -22,6 +23,7 @@ from eventcube.schema import Kind
 
 # LOWER, UPPER, or a table of replacements.
 TextFunction = str | tuple[tuple[str, str], ...]
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,26 @@ def dictionary_of(expressions: Iterable[Condition | Expression]) -> Dictionary:
         tuple(columns[Encoding.RANK]),
         tuple(numbers),
     )
+
+
+def merged(dictionaries: Iterable[Dictionary]) -> Dictionary:
+    """One dictionary with all that the others have, for expressions that share columns."""
+    all_of = list(dict.fromkeys(dictionaries))
+    if len(all_of) == 1:
+        return all_of[0]
+    return Dictionary(
+        _union(d.columns for d in all_of),
+        _union(d.constants for d in all_of),
+        any(d.ordered for d in all_of),
+        _union(d.functions for d in all_of),
+        max((d.depth for d in all_of), default=0),
+        _union(d.numbers for d in all_of),
+        _union(d.number_constants for d in all_of),
+    )
+
+
+def _union(parts: Iterable[tuple[_Item, ...]]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(item for part in parts for item in part))
 
 
 def _depth(node: object) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from eventcube.concepts.concepts import Concepts
 from eventcube.language.syntax import Query
 from eventcube.options import Options, StrategyChoice
 from eventcube.plan.bind import bind
-from eventcube.plan.build import build
+from eventcube.plan.build import build, program_from_start
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import with_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.rules.rewrite import rewrite
+from eventcube.plan.workload import WorkloadPlan, WorkloadQuery, plan_workload
 from eventcube.schema import EventSchema
 
 
@@ -35,3 +38,30 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     logical, rules = rewrite(with_strategies(bound, options.strategy))
     physical, more = build(logical, options.limit, sink)
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))
+
+
+def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None) -> WorkloadPlan:
+    """The plan of a workload; queries that begin with the same components can also be bound from there on."""
+    workload = plan_workload({name: planned.physical for name, planned in plans.items()}, concepts)
+    begun: dict[object, list[str]] = {}
+    for name, query in workload.queries.items():
+        begun.setdefault(_beginning(query), []).append(name)
+    from_start = {
+        name: program
+        for key, names in begun.items()
+        for name in names
+        if key is not None and len(names) > 1 and (program := program_from_start(plans[name].logical)) is not None
+    }
+    queries = {
+        name: replace(query, from_start=from_start[name]) if name in from_start else query
+        for name, query in workload.queries.items()
+    }
+    return replace(workload, queries=queries)
+
+
+def _beginning(query: WorkloadQuery) -> object:
+    """What queries must have in common to share the binding of their first components; None if they cannot."""
+    plan = query.plan
+    if len(plan.positive) < 3 or plan.forward or len(plan.alternatives) > 1:
+        return None
+    return query.arrangement, *(query.stacks[slot] for slot in plan.positive[:2])

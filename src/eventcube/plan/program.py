@@ -77,8 +77,11 @@ class ProgramBuilder:
         shared: _Shared | None = None,
         *,
         keeps_results: bool = True,
+        from_start: bool = False,
     ) -> None:
         self.logical, self.region, self.order = logical, region, order
+        # Whether a SEQ is bound from its first part on, whichever part is due.
+        self.from_start = from_start
         self.outer, self.distinct = outer, distinct
         self.shared = shared or _Shared()
         # A recomputed form beside a view recomputes its inner parts too, or each level would double the plan.
@@ -175,10 +178,10 @@ class ProgramBuilder:
                 parts = positive_parts(node)
                 forward = due is not None and due.forward
                 order = list(range(len(parts)))
-                if not forward:
-                    order.reverse()
                 dues: list[Due | None] = [None] * len(parts)
-                dues[order[0]] = due
+                dues[0 if forward else -1] = due
+                if not forward and not self.from_start:
+                    order.reverse()
                 return self._parts(parts, order, dues, at)
             case And():
                 return self._and(node, due, at)

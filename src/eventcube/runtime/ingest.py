@@ -10,10 +10,12 @@ import pyarrow.compute as pc
 
 from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
-from eventcube.engine.engine import Released
 from eventcube.engine.expressions import valid_mask
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.ranks import Ranks
+from eventcube.engine.released import Released
+from eventcube.engine.saved import BOUND, DamagedStateError, Saved
+from eventcube.engine.state import Version
 from eventcube.engine.time_text import parse_times
 from eventcube.engine.type_codes import TypeCodes
 from eventcube.errors import InputError
@@ -23,6 +25,7 @@ from eventcube.schema import BAD_TIME, HALO, LATE, NO_TIME, NO_TYPE, EventSchema
 from eventcube.schema import REASON as REASON
 
 _BEGINNING = -(2**62)
+_SAVED = ("watermark", "latest", "rank", "arrived", "skipped_rows", "drained")
 
 
 class Ingest:
@@ -39,7 +42,12 @@ class Ingest:
         self.rank = 0
         self.held: list[pa.Table] = []
         self.held_ts: list[Ints] = []
+        # How many events were held in all, and the number of each that still is.
+        self.arrived = 0
+        self._held_numbers: list[Ints] = []
         self.skipped: list[pa.Table] = []
+        # How many rows were skipped in all, and how many of these were drained.
+        self.skipped_rows = self.drained = 0
         self.profile = InputProfile(schema, self.names.names)
 
     def take(self, table: pa.Table) -> None:
@@ -62,6 +70,8 @@ class Ingest:
             self.latest = max(self.latest, int(ts.max()))
             self.held.append(table)
             self.held_ts.append(ts)
+            self._held_numbers.append(np.arange(self.arrived, self.arrived + len(ts)))
+            self.arrived += len(ts)
 
     def _skip(self, table: pa.Table, ts: Ints, reasons: list[tuple[str, Bools]]) -> tuple[pa.Table, Ints]:
         """The usable rows and their times; the others are skipped, each for its first reason."""
@@ -76,6 +86,7 @@ class Ingest:
                 self.profile.skip(rows, reason)
                 if reason == LATE and len(index) == table.num_rows > 1:
                     self.profile.late_push = self.profile.late_push or len(index)
+                self.skipped_rows += len(index)
                 self.skipped.append(rows.append_column(REASON, pa.array([reason] * len(index), pa.string())))
         remaining = np.flatnonzero(usable)
         return table.take(pa.array(remaining)), ts[remaining]
@@ -88,24 +99,25 @@ class Ingest:
             return self._released(self.schema.columns.empty_table(), np.zeros(0, np.int64))
         table = self.held[0] if len(self.held) == 1 else pa.concat_tables(self.held)
         ts = self.held_ts[0] if len(self.held_ts) == 1 else np.concatenate(self.held_ts)
-        self.held, self.held_ts = [], []
+        numbers = self._held_numbers[0] if len(self._held_numbers) == 1 else np.concatenate(self._held_numbers)
+        self.held, self.held_ts, self._held_numbers = [], [], []
         if watermark is not None and self.latest >= self.watermark:
             final = ts < self.watermark
-            count = int(final.sum())
+            count = int(np.count_nonzero(final))
             if final[:count].all():
                 # The final rows come first, as in sorted input: slices need no copy.
-                self._hold(table.slice(count), ts[count:])
+                self._hold(table.slice(count), ts[count:], numbers[count:])
                 table, ts = table.slice(0, count), ts[:count]
             else:
                 later = np.flatnonzero(~final)
-                self._hold(table.take(pa.array(later)), ts[later])
+                self._hold(table.take(pa.array(later)), ts[later], numbers[later])
                 index = np.flatnonzero(final)
                 table, ts = table.take(pa.array(index)), ts[index]
         return self._released(*self._in_order(table, ts))
 
-    def _hold(self, table: pa.Table, ts: Ints) -> None:
+    def _hold(self, table: pa.Table, ts: Ints, numbers: Ints) -> None:
         if len(ts):
-            self.held, self.held_ts = [table], [ts]
+            self.held, self.held_ts, self._held_numbers = [table], [ts], [numbers]
 
     def _in_order(self, table: pa.Table, ts: Ints) -> tuple[pa.Table, Ints]:
         if self.schema.order_by:
@@ -122,7 +134,7 @@ class Ingest:
             types = self.names.codes(table.column(self.schema.type))
             self.profile.release(self.names.names, types, table.column(self.schema.type))
         halo = np.asarray(table.column(HALO)) if HALO in table.column_names else None
-        return Released(table, ts, self._ranks(table, ts), types, self.names.names, halo)
+        return Released(table, ts, self._ranks(table, ts), types, halo)
 
     def _ranks(self, table: pa.Table, ts: Ints) -> Ints:
         """Numbers that order events by time and order columns; ties have the same number."""
@@ -135,6 +147,65 @@ class Ingest:
         ranks = self.rank + np.cumsum(is_new)
         self.rank += int(is_new.sum())
         return ranks
+
+    def drain(self) -> pa.Table:
+        """The skipped rows, which are dropped here."""
+        skipped = self.skipped_table()
+        self.skipped, self.drained = [], self.skipped_rows
+        return skipped
+
+    def changes(self, since: Version) -> Saved:
+        """The rows that were held or skipped since a version and still are, and the times of now."""
+        columns = self.schema.columns
+        held = pa.concat_tables([columns.empty_table(), *self.held])
+        numbers = np.concatenate([np.zeros(0, np.int64), *self._held_numbers])
+        skipped = self.skipped_table()
+        values = {name: getattr(self, name) for name in _SAVED}
+        return Saved(
+            values,
+            {
+                "held": held.filter(pa.array(numbers >= since.arrived)),
+                "aside": skipped.slice(max(0, since.skipped - self.drained)),
+            },
+        )
+
+    def apply(self, saved: Saved) -> None:
+        """Take on saved changes: held events that were released since then leave."""
+        saved.check_fields(_SAVED)
+        self.watermark = saved.integer("watermark", max(self.watermark, _BEGINNING), BOUND)
+        self.latest = saved.integer("latest", self.latest, BOUND)
+        self.rank = saved.integer("rank", self.rank, BOUND)
+        self.arrived = saved.integer("arrived", self.arrived, BOUND)
+        self.skipped_rows = saved.integer("skipped_rows", self.skipped_rows, BOUND)
+        self.drained = saved.integer("drained", self.drained, self.skipped_rows)
+        columns = self.schema.columns
+        held = saved.take("held", columns)
+        skipped = pa.concat_tables(
+            [self.skipped_table(), saved.take("aside", columns.append(pa.field(REASON, pa.string())))]
+        )
+        if skipped.num_rows < self.skipped_rows - self.drained:
+            raise DamagedStateError("skipped rows are missing")
+        self.skipped = [skipped.slice(skipped.num_rows - (self.skipped_rows - self.drained))]
+        ts, valid = read_times(held.column(self.schema.time), self.schema)
+        if valid is not None and not valid.all():
+            raise DamagedStateError("an event has no time")
+        if len(ts) and (ts.min() < self.watermark or ts.max() > self.latest):
+            raise DamagedStateError("an event was held that was late, or later than the latest")
+        self._hold(
+            pa.concat_tables([*self.held, held]),
+            np.concatenate([*self.held_ts, ts]),
+            np.concatenate([*self._held_numbers, np.arange(self.arrived - len(ts), self.arrived)]),
+        )
+        self._drop_released()
+
+    def _drop_released(self) -> None:
+        """Drop held events before the watermark."""
+        if not self.held:
+            return
+        (table,), (ts,), (numbers,) = self.held, self.held_ts, self._held_numbers
+        left = np.flatnonzero(ts >= self.watermark)
+        self.held, self.held_ts, self._held_numbers = [], [], []
+        self._hold(table.take(pa.array(left)), ts[left], numbers[left])
 
     def skipped_table(self) -> pa.Table:
         """The rows skipped so far, with the reason in an extra column."""

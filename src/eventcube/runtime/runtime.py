@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import RowFindings
-from eventcube.engine.engine import Engine
+from eventcube.engine.state import NOTHING, Version
 from eventcube.engine.time_text import has_zones
 from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
@@ -18,7 +18,7 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, is_whole, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.planned import plan_query
+from eventcube.plan.planned import plan_query, plan_together
 from eventcube.plan.suspicions import missing_window
 from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
@@ -125,8 +125,7 @@ class Runtime:
         plans = {n: plan_query(q, schema, self.options) for n, q in self.queries.items()}
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
-        physical = {name: plan.physical for name, plan in plans.items()}
-        workload = Workload(physical, schema, self.options.lateness, counters)
+        workload = Workload(plan_together(plans, self.options.concepts), schema, self.options.lateness, counters)
         return workload, {name: plan.bound for name, plan in plans.items()}
 
     def use_workload(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
@@ -163,8 +162,8 @@ class Runtime:
         """The counters, and the cost model's estimates for each nested part, as text."""
         counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
         lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
-        for name, engine in self.workload.engines.items() if self.workload is not None else ():
-            choices = [f"  {line}" for line in engine.choices(measured=True)]
+        for name, query in self.workload.engine.queries.items() if self.workload is not None else ():
+            choices = [f"  {line}" for line in query.choices(measured=True)]
             lines += (
                 [
                     f"choices{'' if self.single else f' of {name}'}, by estimated cost",
@@ -229,10 +228,7 @@ class Runtime:
 
     def take_set_aside(self) -> pa.Table:
         """The rows skipped since the last call; the runtime drops them."""
-        skipped = self.set_aside
-        if self.workload is not None:
-            self.workload.ingest.skipped = []
-        return skipped
+        return pa.table({}) if self.workload is None else self.workload.ingest.drain()
 
     def push(self, events: Any) -> Iterator[Any]:
         """Process events (Arrow, pandas or polars); returns the matches that are final now."""
@@ -260,19 +256,31 @@ class Runtime:
         self._finished = True
         return iter(()) if self.workload is None else self._start_output(self.workload.finish(), self.workload)
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, to continue from here with `restore`, in this process or another."""
-        self._check_ready()
-        return save(self.fingerprint, self.workload, finished=self._finished)
+    @property
+    def version(self) -> Version:
+        """The point that the state has reached; `snapshot(since=version)` gives what changed after it."""
+        return NOTHING if self.workload is None else self.workload.version
 
-    def restore(self, state: bytes) -> None:
-        """Continue from a snapshot of a runtime with the same queries and settings.
+    def snapshot(self, since: Version = NOTHING) -> bytes:
+        """The state as bytes, to continue from here with `restore`, in this process or another.
+
+        With the version of an earlier state, only what changed since then: new events, new groups, and numbers.
+        """
+        self._check_ready()
+        return save(self.fingerprint, self.workload, since, finished=self._finished)
+
+    def restore(self, state: bytes, *changes: bytes) -> None:
+        """Continue from a snapshot of a runtime with the same queries and settings, and changes that followed it.
 
         A snapshot that does not fit is refused, and changes nothing.
         """
-        load(state, self)
+        load((state, *changes), self)
         if self.workload is not None:
             self.workload.ingest.profile.resumed = True
+
+    def resume(self, *, finished: bool) -> None:
+        """Go on from a state that was restored."""
+        self._finished, self._running = finished, None
 
     @property
     def fingerprint(self) -> str:
@@ -304,8 +312,7 @@ class Runtime:
         for name, batch in results:
             yield self._shaped(name, batch)
         if not self._finished:
-            for name, engine in workload.engines.items():
-                self._warn_of_growth(name, engine)
+            self._warn_of_growth(workload)
         if self._adviser is not None and (self._finished or not self.bounded):
             self._adviser.warn(finished=self._finished)
 
@@ -323,22 +330,26 @@ class Runtime:
             return name, batch
         return batch if self.single else long_form(name, batch, self.schema)
 
-    def _warn_of_growth(self, name: str, engine: Engine) -> None:
+    def _warn_of_growth(self, workload: Workload) -> None:
         """Warn, once, of a query that retains many events which no later input lets it drop."""
-        if self.bounded or self._warned_of_growth or engine.kept < _MANY:
+        state = workload.engine.state
+        if self.bounded or self._warned_of_growth or state.size < _MANY:
             return
-        if engine.width is None and self.advises:
-            # Warned of at the start.
+        for name, query in workload.plan.queries.items():
+            unbounded = query.arrangement.width is None
+            # Without a window, a warning was given at the start.
+            if (unbounded and self.advises) or state.kept(name) < _MANY:
+                continue
+            if unbounded:
+                why, hint = "has no WITHIN, so all its events are kept for ever", "add, say, WITHIN 10 minutes"
+            elif state.partitions(name) >= _MANY_PARTITIONS:
+                why = "has a window of events, which never closes for a key without new events, so its events are kept"
+                hint = "use a window of time, say, WITHIN 10 minutes"
+            else:
+                continue
+            self._warned_of_growth = True
+            warn(Diagnostic("EC500", f"query {name} {why}: {state.kept(name):,} so far", hint=hint))
             return
-        if engine.width is None:
-            why, hint = "has no WITHIN, so all its events are kept for ever", "add, say, WITHIN 10 minutes"
-        elif engine.partitions >= _MANY_PARTITIONS:
-            why = "has a window of events, which never closes for a key without new events, so its events are kept"
-            hint = "use a window of time, say, WITHIN 10 minutes"
-        else:
-            return
-        self._warned_of_growth = True
-        warn(Diagnostic("EC500", f"query {name} {why}: {engine.kept:,} so far", hint=hint))
 
 
 class _Batches(Iterator[Any]):

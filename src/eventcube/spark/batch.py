@@ -20,9 +20,9 @@ from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import own_strategies
-from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.planned import Planned, plan_query
+from eventcube.plan.planned import Planned, plan_query, plan_together
 from eventcube.plan.result import result_schema
+from eventcube.plan.workload import plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.shared_result import check_shareable, long_schema
 from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
@@ -159,17 +159,13 @@ class _Batch:
         logical = pass_.queries[0]
         if logical.query.agg:
             return self._groups(pass_, logical)
-        tasks = self._task_plans(pass_)
-        plan_groups = tuple(
-            PlanGroup({n: p for n, p in tasks.items() if p.forward is forward}, forward)
-            for forward in (False, True)
-            if any(p.forward is forward for p in tasks.values())
-        )
-        return self._run_tasks(pass_, plan_groups, self._result_schema(logical))
+        plan = plan_together(self._task_plans(pass_), self.options.concepts)
+        return self._run_tasks(pass_, (PlanGroup(plan),), self._result_schema(logical))
 
     def _earliest(self, pass_: Pass) -> DataFrame:
         plan_groups = tuple(
-            PlanGroup({n: with_order(p)}, p.forward, OrderKeys(p)) for n, p in self._task_plans(pass_).items()
+            PlanGroup(plan_workload({n: with_order(p.physical)}, self.options.concepts), OrderKeys(p.physical))
+            for n, p in self._task_plans(pass_).items()
         )
         limits = {n: self._limit(p) for n, p in pass_.plans.items()}
         result = self._result_schema(pass_.queries[0])
@@ -183,8 +179,8 @@ class _Batch:
 
     def _groups(self, pass_: Pass, logical: LogicalQuery) -> DataFrame:
         schema = partial_schema(logical.results)
-        plan_groups = tuple(PlanGroup({n: p}, p.forward) for n, p in self._task_plans(pass_).items())
-        partial = self._run_tasks(pass_, plan_groups, schema)
+        plan = plan_together(self._task_plans(pass_), self.options.concepts)
+        partial = self._run_tasks(pass_, (PlanGroup(plan),), schema)
         result = result_schema(logical)
         keys = [n for n in schema.names if n.startswith("k")]
         if keys:
@@ -211,13 +207,13 @@ class _Batch:
 
     # The events of a pass.
 
-    def _task_plans(self, pass_: Pass) -> dict[str, PhysicalQuery]:
+    def _task_plans(self, pass_: Pass) -> dict[str, Planned]:
         """The plans over the columns of the tasks: only those needed, and the slice as part of the key."""
         schema = self._task_schema(pass_)
         queries = {n: p.logical.query for n, p in pass_.plans.items()}
         # Leave out strategies for nested parts of other queries.
         chosen = replace(self.options, strategy=own_strategies(self.options.strategy, queries.values()))
-        return {n: plan_query(q, schema, chosen).physical for n, q in queries.items()}
+        return {n: plan_query(q, schema, chosen) for n, q in queries.items()}
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = list(arrow_schema(self._usable_events(pass_)))
@@ -232,7 +228,7 @@ class _Batch:
 
     def _run_tasks(self, pass_: Pass, plan_groups: tuple[PlanGroup, ...], result: pa.Schema) -> DataFrame:
         schema = self._task_schema(pass_)
-        plans = [(p, group.keys is not None) for group in plan_groups for p in group.plans.values()]
+        plans = [(q.plan, group.keys is not None) for group in plan_groups for q in group.plan.queries.values()]
         ties = {name for p, ranked in plans if ranked or p.scan.by_count for name in tie_breakers(p)}
         task = MatchTask(
             plan_groups,

@@ -5,17 +5,17 @@ The driver has planned; a task only runs the plans. Nothing here needs Spark, so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.sinks.groups import GroupSink
-from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.shared_result import long_form, long_schema
 from eventcube.runtime.workload import Result, Workload
-from eventcube.schema import HALO, EventSchema
+from eventcube.schema import EventSchema
 from eventcube.spark.counters import AddCounters
 from eventcube.spark.external_sort import Budget, Sorter, in_order
 from eventcube.spark.groups import partial_batches
@@ -29,12 +29,10 @@ OUTPUT_ROWS = 1 << 13
 class PlanGroup:
     """Plans that run together in a task.
 
-    `forward` plans look ahead, and only they get the events borrowed from the next slice. With `keys` there is one
-    plan, and its matches get a sort key.
+    With `keys` there is one plan, and its matches get a sort key.
     """
 
-    plans: Mapping[str, PhysicalQuery]
-    forward: bool
+    plan: WorkloadPlan
     keys: OrderKeys | None = None
 
 
@@ -91,8 +89,7 @@ class _Runner:
 
     def __init__(self, group: PlanGroup, task: MatchTask) -> None:
         self.task, self.group = task, group
-        self.workload = Workload(group.plans, task.schema)
-        self.drops_next_slice = HALO in task.schema.columns.names and not group.forward
+        self.workload = Workload(group.plan, task.schema)
 
     @property
     def kept(self) -> int:
@@ -100,13 +97,11 @@ class _Runner:
         return max(self.workload.kept.values())
 
     def push(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
-        if self.drops_next_slice:
-            events = events.filter(pc.less_equal(events.column(HALO), 0))
         return self._format(self.workload.push(events))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         results = self.workload.finish()
-        sink = next(iter(self.workload.engines.values())).sink
+        sink = next(iter(self.workload.engine.queries.values())).sink
         if not isinstance(sink, GroupSink):
             yield from self._format(results)
             return

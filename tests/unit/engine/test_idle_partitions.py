@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
-from eventcube.engine import engine as engine_module
+from eventcube.engine import state as state_module
 from eventcube.engine.idle_partitions import hashes_of
 
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 3 events"
@@ -42,14 +42,14 @@ def _events(start: int, keys: list[Any], types: str) -> pa.Table:
 
 @pytest.mark.parametrize("query", [QUERY, "PATTERN SEQ(A a, B b, !C c) WITHIN 3 events"])
 def test_a_batch_goes_over_the_partitions_it_touches(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_MIN_ACTIVE", 16)
+    monkeypatch.setattr(state_module, "_MIN_ACTIVE", 16)
     runtime = ec.Runtime(query, type="type", partition_by="k", advise=False)
     matches = []
     for i in range(100):
         batch = _events(i * 10, [f"k{i * 10 + j}" for j in range(10)], "A" * 10)
         matches += runtime.push(batch)
         assert runtime.workload is not None
-        assert len(runtime.workload.engines["q1"].rows) <= 50
+        assert len(runtime.workload.engine.state.rows) <= 50
     assert runtime.kept >= 990
     # All of them get an event more, and some another that says that nothing is missing in between.
     keys = [f"k{i}" for i in range(1000)]
@@ -65,7 +65,7 @@ def test_a_window_of_events_forgets_nothing_that_counts(monkeypatch: pytest.Monk
     types = "".join(rng.choice("ABX") for _ in keys)
     whole = ec.match(_events(0, keys, types), QUERY, type="type", partition_by="k")
     for at_hand in (0, 20, 1 << 13):
-        monkeypatch.setattr(engine_module, "_MIN_ACTIVE", at_hand)
+        monkeypatch.setattr(state_module, "_MIN_ACTIVE", at_hand)
         runtime = ec.Runtime(QUERY, type="type", partition_by="k")
         found = []
         for start in range(0, 2000, 7):

@@ -1,7 +1,7 @@
 """A saved runtime goes on elsewhere as if nothing had happened, and a state that cannot be used is refused.
 
-`tests/data/state-v1.json.gz` was saved by the first release. States of that layout stay readable for as long as the
-version is 1; a change of the layout needs a new version, and a file beside this one (`python -m
+`tests/data/state-v1.json.gz` was saved by the first release, `state-v2.json.gz` by the one in which queries share their
+events. A change of the layout needs a new version, and a file beside these (`python -m
 tests.unit.runtime.test_snapshot` writes it).
 """
 
@@ -20,7 +20,7 @@ import eventcube as ec
 from eventcube.errors import OptionError
 from eventcube.runtime import snapshot
 
-KEPT = Path(__file__).parents[2] / "data" / f"state-v{snapshot.VERSION}.json.gz"
+DATA = Path(__file__).parents[2] / "data"
 EVENTS = pa.table(
     {
         "ts": pa.array([1, 2, None, 2, 4, 5, 5, 4, 6, 7, 9, 8, 11, 3, 12, 15, 15, 16, 21], pa.int64()),
@@ -89,6 +89,59 @@ def restored(runtime: ec.Runtime, name: str) -> ec.Runtime:
     other = make(name)
     other.restore(runtime.snapshot())
     return other
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_state_and_its_changes_are_the_later_state(name: str) -> None:
+    whole = make(name)
+    batches = [b for piece in pushes() for b in whole.push(piece)]
+    expected = outcome(whole, [*batches, *whole.finish()])
+    pieces = list(pushes())
+    for point in range(len(pieces) + 1):
+        runtime, found = make(name), []
+        states = [runtime.snapshot()]
+        version = runtime.version
+        for i, piece in enumerate(pieces[:point]):
+            found += runtime.push(piece)
+            states.append(runtime.snapshot(since=version) if i else runtime.snapshot())
+            version = runtime.version
+        other = make(name)
+        other.restore(*states[1:] if point else states)
+        assert other.kept_events == runtime.kept_events
+        found += [b for piece in pieces[point:] for b in other.push(piece)]
+        assert outcome(other, [*found, *other.finish()]) == expected, f"after {point} pushes"
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_changes_since_an_older_version_hold_all_that_changed(name: str) -> None:
+    runtime, pieces = make(name), list(pushes())
+    list(runtime.push(pieces[0]))
+    base, version = runtime.snapshot(), runtime.version
+    for piece in pieces[1:4]:
+        list(runtime.push(piece))
+        # Read by someone else.
+        runtime.snapshot()
+    other = make(name)
+    other.restore(base, runtime.snapshot(since=version))
+    for piece in pieces[4:]:
+        assert rows(list(runtime.push(piece))) == rows(list(other.push(piece)))
+    assert rows(list(runtime.finish())) == rows(list(other.finish()))
+
+
+def test_changes_are_applied_in_order_and_without_gaps() -> None:
+    runtime, pieces, states = make("backward"), list(pushes()), []
+    list(runtime.push(pieces[0]))
+    base = runtime.snapshot()
+    for piece in pieces[1:4]:
+        version = runtime.version
+        list(runtime.push(piece))
+        states.append(runtime.snapshot(since=version))
+    for wrong in ([base, states[1]], [base, states[0], states[0]], [states[0]], [base, base]):
+        other = make("backward")
+        with pytest.raises(OptionError) as caught:
+            other.restore(*wrong)
+        assert caught.value.code == "EC410"
+        assert other.snapshot() == make("backward").snapshot()
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -177,7 +230,7 @@ class TestRefused:
         monkeypatch.undo()
         (error,) = self.refusals([state])
         assert error.code == "EC411"
-        assert error.message == f"the state has version 99, this eventcube reads version {snapshot.VERSION}"
+        assert error.message == f"the state has version 99, this eventcube reads versions 1 to {snapshot.VERSION}"
 
     @pytest.mark.parametrize("name", [n for n in PLANS if n != "forward"])
     def test_other_queries_or_settings(self, name: str) -> None:
@@ -208,8 +261,9 @@ def _kept() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_states_of_this_version_stay_readable(name: str) -> None:
-    kept = json.loads(gzip.decompress(KEPT.read_bytes()))
+@pytest.mark.parametrize("version", snapshot.READABLE)
+def test_saved_states_stay_readable(name: str, version: int) -> None:
+    kept = json.loads(gzip.decompress((DATA / f"state-v{version}.json.gz").read_bytes()))
     runtime = make(name)
     runtime.restore(bytes.fromhex(kept["states"][name]))
     half = EVENTS.num_rows // 2
@@ -217,5 +271,5 @@ def test_states_of_this_version_stay_readable(name: str) -> None:
 
 
 if __name__ == "__main__":
-    KEPT.parent.mkdir(exist_ok=True)
-    KEPT.write_bytes(gzip.compress(json.dumps(_kept()).encode(), mtime=0))
+    DATA.mkdir(exist_ok=True)
+    (DATA / f"state-v{snapshot.VERSION}.json.gz").write_bytes(gzip.compress(json.dumps(_kept()).encode(), mtime=0))

@@ -14,6 +14,7 @@ import eventcube as ec
 from eventcube.language.parse import parse
 from eventcube.options import options
 from eventcube.plan.planned import plan_query
+from eventcube.plan.workload import plan_workload
 from eventcube.schema import EventSchema
 from eventcube.spark import external_sort
 from eventcube.spark.external_sort import Budget, Sorter, in_order
@@ -112,7 +113,7 @@ def _found(query: str, batches: list[pa.RecordBatch], budget: Budget) -> list[ob
     schema = settings.schema(batches[0].schema)
     plan = plan_query(parse(query), schema, settings).physical
     ties = tie_breakers(plan) if plan.scan.by_count else ()
-    work = MatchTask((PlanGroup({"q1": plan}, forward=False),), schema, True, plan.sink.schema, ties, budget)
+    work = MatchTask((PlanGroup(plan_workload({"q1": plan})),), schema, True, plan.sink.schema, ties, budget)
     return sorted(tuple(map(str, row.values())) for batch in work(iter(batches)) for row in batch.to_pylist())
 
 

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from eventcube.engine.counters import Counters
 from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.output import Output
-from eventcube.engine.sinks.sink import DueEvents, register
+from eventcube.engine.saved import DamagedStateError, Saved, numbers
+from eventcube.engine.sinks.sink import Due, Nothing, Sink, register
 from eventcube.plan.physical import PhysicalQuery
 
 
 @register("earliest")
-class EarliestSink:
+class EarliestSink(Sink):
     """Returns the first matches, and stops looking once nothing still to come can be earlier."""
 
-    only_counts = False
+    searches = True
 
     def __init__(self, plan: PhysicalQuery) -> None:
         assert plan.sink.limit is not None
-        self.plan = plan
+        super().__init__(plan)
         self.earliest = Earliest(plan.sink.limit, plan)
 
     @property
@@ -29,18 +29,15 @@ class EarliestSink:
         """Whether the limit is reached."""
         return not self.earliest.left
 
-    def take(self, due: DueEvents) -> Iterator[pa.RecordBatch]:
+    def search(self, due: Due) -> Iterator[pa.RecordBatch]:
         """The first matches: due events are taken in pieces, in order of time, until nothing left can be earlier."""
-        return _counted(self._take(due), due.counters)
-
-    def _take(self, due: DueEvents) -> Iterator[pa.RecordBatch]:
         earliest = self.earliest
-        pieces = Pieces(earliest, due.rows, due.state)
+        pieces = Pieces(earliest, due.rows, due.stacks, due.states)
         for piece in pieces:
             if self.plan.forward:
                 # Which events a nested part can bind depends on how far a piece reaches.
                 due.parts.forget_positive()
-            execution = due.execution(piece.rows, piece.state)
+            execution = due.execution(piece.rows, piece.stacks, piece.states)
             output = Output(self.plan, execution)
             for table in due.matches(execution):
                 piece.found += len(table)
@@ -53,12 +50,30 @@ class EarliestSink:
             due.parts.forget_positive()
             yield from earliest.final(pieces.following)
 
-    def finish(self, counters: Counters) -> Iterator[pa.RecordBatch]:
+    def finish(self) -> Iterator[pa.RecordBatch]:
         """The matches that were held until the end."""
-        return _counted(self.earliest.rest(), counters)
+        return self.earliest.rest()
 
+    def changes(self, since: int, version: int) -> Saved:
+        """How many matches are left to find, and the matches that are held: at most as many."""
+        tables = {}
+        if self.earliest.held is not None:
+            matches, keys = self.earliest.held
+            tables["limit"] = matches
+            tables["limit_keys"] = pa.table({f"key{i}": pa.array(k) for i, k in enumerate(keys)})
+        return Saved({"left": self.earliest.left}, tables)
 
-def _counted(batches: Iterator[pa.RecordBatch], counters: Counters) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        counters.matches += batch.num_rows
-        yield batch
+    def apply(self, saved: Saved, nothing: Nothing) -> None:
+        """Take on saved matches, which must be no more than are left."""
+        saved.check_fields({"left"})
+        earliest = self.earliest
+        earliest.left, earliest.held = saved.integer("left", 0, earliest.left), None
+        if not self.plan.forward or not saved.tables:
+            return
+        none, output = nothing()
+        names = [f"key{i}" for i in range(len(earliest.sort_keys(none, output.store, output)))]
+        matches = saved.take("limit", output.batch(none).schema)
+        keys = saved.take("limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
+        if matches.num_rows != keys.num_rows or matches.num_rows > earliest.left:
+            raise DamagedStateError("more matches are held than are left, or some without their order")
+        earliest.held = matches, list(numbers(keys, names).values())

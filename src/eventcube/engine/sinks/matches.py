@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from eventcube.engine.counters import Counters
 from eventcube.engine.output import Output
-from eventcube.engine.sinks.sink import DueEvents, register
+from eventcube.engine.sinks.sink import Sink, register
 from eventcube.engine.table import Table, joined
 from eventcube.plan.physical import PhysicalQuery
 
@@ -16,34 +15,22 @@ OUTPUT_ROWS = 1 << 13
 
 
 @register("matches")
-class MatchSink:
+class MatchSink(Sink):
     """Returns every match as soon as it is final; nothing is kept."""
 
-    is_full = only_counts = False
-
     def __init__(self, plan: PhysicalQuery) -> None:
-        self.plan = plan
+        super().__init__(plan)
+        self._waiting: list[Table] = []
+        self._rows = 0
 
-    def take(self, due: DueEvents) -> Iterator[pa.RecordBatch]:
-        """The matches of due events."""
-        execution = due.execution()
-        output = Output(self.plan, execution)
-        for table in coalesced(due.matches(execution)):
-            due.counters.matches += len(table)
+    def add(self, table: Table, output: Output) -> Iterator[pa.RecordBatch]:
+        """The matches, once they are not few."""
+        self._waiting.append(table)
+        self._rows += len(table)
+        return self.flush(output) if self._rows >= OUTPUT_ROWS else iter(())
+
+    def flush(self, output: Output) -> Iterator[pa.RecordBatch]:
+        """The matches that wait."""
+        if self._waiting:
+            table, self._waiting, self._rows = joined(self._waiting), [], 0
             yield output.batch(table)
-
-    def finish(self, counters: Counters) -> Iterator[pa.RecordBatch]:
-        """Nothing is left."""
-        return iter(())
-
-
-def coalesced(tables: Iterator[Table]) -> Iterator[Table]:
-    """The same rows in tables that are not small, but for the last."""
-    waiting: list[Table] = []
-    for table in tables:
-        waiting.append(table)
-        if sum(map(len, waiting)) >= OUTPUT_ROWS:
-            yield joined(waiting)
-            waiting = []
-    if waiting:
-        yield joined(waiting)

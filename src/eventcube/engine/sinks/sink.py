@@ -9,24 +9,30 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.execute import Execution
-from eventcube.engine.kernels import Ints
+from eventcube.engine.output import Output
 from eventcube.engine.registry import import_all
 from eventcube.engine.rows import Rows
+from eventcube.engine.saved import Saved
+from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
 from eventcube.plan.physical import PhysicalQuery
 
 
-class DueEvents(Protocol):
-    """Events whose matches are due, and how a sink gets at those matches."""
+class Due(Protocol):
+    """Events whose matches are due, for a sink that searches for matches itself."""
 
     @property
     def rows(self) -> Rows:
         """The events, with all that a match may still use."""
 
     @property
-    def state(self) -> Ints | None:
-        """For each event whether its matches are done, due or future; None means all due."""
+    def stacks(self) -> tuple[int, ...]:
+        """The number of the stack of each slot."""
+
+    @property
+    def states(self) -> States:
+        """Which events' matches are done, due or future."""
 
     @property
     def counters(self) -> Counters:
@@ -36,34 +42,62 @@ class DueEvents(Protocol):
     def parts(self) -> Parts:
         """The nested parts, with what is kept of them."""
 
-    def execution(self, rows: Rows | None = None, state: Ints | None = None) -> Execution:
-        """An execution over these events, or over a piece of them."""
+    def execution(self, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
+        """An execution over a piece of the events."""
 
     def matches(self, execution: Execution) -> Iterator[Table]:
         """The matches, in chunks."""
 
-    def count(self, execution: Execution) -> int:
-        """How many matches there are."""
 
+class Sink:
+    """Takes the matches of one query, and gives its result.
 
-class Sink(Protocol):
-    """Takes the matches of one query, and gives its result."""
+    Matches are added as they are found. A sink that `searches` is asked to find them itself, instead. One that is full
+    needs no further match; one that `only_counts` is told numbers of matches, instead of matches.
+    """
+
+    searches: bool = False
+    only_counts: bool = False
+
+    def __init__(self, plan: PhysicalQuery) -> None:
+        self.plan = plan
 
     @property
     def is_full(self) -> bool:
         """Whether no further match can change the result."""
+        return False
 
-    @property
-    def only_counts(self) -> bool:
-        """Whether matches are counted rather than made."""
+    def add(self, table: Table, output: Output) -> Iterator[pa.RecordBatch]:
+        """Take a chunk of matches; gives rows of the result that are final now."""
+        raise NotImplementedError
 
-    def take(self, due: DueEvents) -> Iterator[pa.RecordBatch]:
-        """Take the matches of due events; gives the rows of the result that are final now."""
+    def add_count(self, matches: int) -> None:
+        """Take the number of some matches."""
+        raise NotImplementedError
 
-    def finish(self, counters: Counters) -> Iterator[pa.RecordBatch]:
+    def flush(self, output: Output) -> Iterator[pa.RecordBatch]:
+        """The rows that are final once all due matches were added."""
+        return iter(())
+
+    def search(self, due: Due) -> Iterator[pa.RecordBatch]:
+        """Find matches of due events; gives the rows of the result that are final now."""
+        raise NotImplementedError
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
         """The rows that are left when the input has ended."""
+        return iter(())
+
+    def changes(self, since: int, version: int) -> Saved:
+        """What changed in what the sink keeps between batches since a version; all of it since -1."""
+        return Saved({}, {})
+
+    def apply(self, saved: Saved, nothing: Nothing) -> None:
+        """Take on saved changes; raises `DamagedStateError` if they cannot be those of this sink."""
+        saved.check_fields(())
 
 
+# Gives no match, and what would make a result of it.
+Nothing = Callable[[], tuple[Table, Output]]
 Make = Callable[[PhysicalQuery], Sink]
 _registered: dict[str, Make] = {}
 

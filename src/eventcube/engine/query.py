@@ -1,0 +1,140 @@
+"""One query of a workload at work: its sink, its nested parts, its choice of program, and what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from eventcube.engine.counters import Counters
+from eventcube.engine.evaluation import Evaluation
+from eventcube.engine.execute import Execution
+from eventcube.engine.kernels import Ints
+from eventcube.engine.output import Output
+from eventcube.engine.rows import Rows
+from eventcube.engine.sampling import StoredEvents
+from eventcube.engine.sinks.sink import make_sink
+from eventcube.engine.store import States
+from eventcube.engine.table import Table
+from eventcube.engine.views.strategy import Parts
+from eventcube.optimizer.choose import Costs, ProgramChoice
+from eventcube.plan.steps import Program
+from eventcube.plan.workload import WorkloadQuery
+
+
+class RunningQuery:
+    """A query and what it keeps for itself between batches."""
+
+    def __init__(self, name: str, query: WorkloadQuery, scratch: Ints) -> None:
+        self.name, self.query, self.plan = name, query, query.plan
+        self.counters = Counters()
+        self.parts = Parts()
+        self.programs = ProgramChoice(self.plan, self.parts.cost)
+        self.sink = make_sink(self.plan)
+        self._scratch = scratch
+        triggers = self.plan.first if self.plan.forward else self.plan.last
+        self.triggers = tuple({query.stacks[slot]: None for slot in triggers})
+
+    def execution(self, evaluation: Evaluation, states: States) -> Execution:
+        """An execution over all events."""
+        store = evaluation.store(self.query.arrangement, self.query.stacks, states)
+        return Execution(store, self.parts, self.counters, self._scratch)
+
+    def execution_over(self, evaluation: Evaluation, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
+        """An execution over a piece of the events."""
+        store = evaluation.piece(rows, self.query.arrangement, stacks, states)
+        return Execution(store, self.parts, self.counters, self._scratch)
+
+    def program(self, execution: Execution) -> Program:
+        """The program that the optimizer chooses for an execution."""
+        return self.programs.program(StoredEvents(execution), materialize=not self.sink.only_counts)
+
+    def estimate(self, execution: Execution) -> Costs:
+        """What the programs would cost over these events, if there were no others; nothing is run."""
+        return self.programs.estimate(StoredEvents(execution), materialize=not self.sink.only_counts)
+
+    def search(self, evaluation: Evaluation, states: States) -> Iterator[pa.RecordBatch]:
+        """The result of a sink that searches for matches itself."""
+        return self._counted(self.sink.search(_Due(self, evaluation, states)))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """What is left at the end."""
+        self.parts.close(self.counters)
+        rows = self.sink.finish()
+        return self._counted(rows) if self.sink.searches else rows
+
+    def _counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.counters.matches += batch.num_rows
+            yield batch
+
+    def choices(self, *, measured: bool = False) -> Iterator[str]:
+        """What was chosen and expected, in words, for the program and for parts; `measured`: and what parts did."""
+        if self.programs.is_open:
+            yield f"program: {self.programs.summary()}"
+        yield from part_choices(self.parts, measured=measured)
+
+
+def part_choices(parts: Parts, *, measured: bool) -> Iterator[str]:
+    """What was chosen for nested parts, in words."""
+    for strategy, choice in parts.choices():
+        yield f"({strategy.part.name}): {choice.summary()}"
+        yield from (f"  {line}" for line in strategy.report() if measured)
+
+
+class Matches:
+    """Takes partial matches of one evaluation through the rest of a program, to the sink of the query."""
+
+    def __init__(self, query: RunningQuery, execution: Execution) -> None:
+        self._query, self._execution = query, execution
+        self._output = Output(query.plan, execution)
+
+    def take(self, program: Program, table: Table) -> Iterator[pa.RecordBatch]:
+        """Run the rest of the program for partial matches; gives rows of the result that are final now."""
+        query, sink = self._query, self._query.sink
+        if sink.only_counts:
+            matches = self._execution.count(program, table)
+            query.counters.matches += matches
+            sink.add_count(matches)
+            return
+        for out in self._execution.run(program, table):
+            query.counters.matches += len(out)
+            yield from sink.add(out, self._output)
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are final once all matches came."""
+        return self._query.sink.flush(self._output)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """The due events of a query, for a sink that searches."""
+
+    query: RunningQuery
+    evaluation: Evaluation
+    states: States
+
+    @property
+    def rows(self) -> Rows:
+        return self.evaluation.rows
+
+    @property
+    def stacks(self) -> tuple[int, ...]:
+        return self.query.query.stacks
+
+    @property
+    def counters(self) -> Counters:
+        return self.query.counters
+
+    @property
+    def parts(self) -> Parts:
+        return self.query.parts
+
+    def execution(self, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
+        """An execution over a piece of the events."""
+        return self.query.execution_over(self.evaluation, rows, stacks, states)
+
+    def matches(self, execution: Execution) -> Iterator[Table]:
+        """The matches, in chunks."""
+        return execution.run(self.query.program(execution), Table.single())

@@ -1,0 +1,88 @@
+"""How long the events of each stack are needed: by the queries that use it, not by the longest window of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.positions import Positions
+from eventcube.engine.rows import Rows
+from eventcube.plan.workload import WorkloadQuery
+
+
+@dataclass(slots=True)
+class StackRetention:
+    """How far back queries reach for the events of a stack: in time, in positions of a partitioning, or without end."""
+
+    for_ever: bool = False
+    time: int | None = None
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def add(self, query: WorkloadQuery) -> None:
+        """Retain events for a query, too."""
+        plan, arrangement = query.plan, query.arrangement
+        if len(plan.scan.components) == 1:
+            # A match is one event.
+            return
+        if arrangement.width is None:
+            self.for_ever = True
+            return
+        reach = arrangement.width * (2 if plan.forward and plan.looks_back else 1)
+        if arrangement.positions is None:
+            self.time = max(reach, self.time or 0)
+        else:
+            self.counts[arrangement.positions] = max(reach, self.counts.get(arrangement.positions, 0))
+
+    @property
+    def is_time_only(self) -> bool:
+        """Whether events leave in order of time."""
+        return not self.for_ever and not self.counts
+
+
+class Retention:
+    """What to retain of each stack for some queries."""
+
+    def __init__(self, queries: Iterable[WorkloadQuery], stacks: int) -> None:
+        self.stacks = [StackRetention() for _ in range(stacks)]
+        for query in queries:
+            for number in set(query.stacks):
+                self.stacks[number].add(query)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all stacks retain events alike."""
+        return all(stack == self.stacks[0] for stack in self.stacks)
+
+    def still_needed(self, rows: Rows, watermark: int, positions: list[Positions]) -> tuple[Ints, ...]:
+        """The places of each stack's events that a match still to come can use."""
+        cuts: dict[int | None, int] = {None: len(rows)}
+        recent: dict[int, Ints] = {}
+        out = []
+        for stack, retention in zip(rows.stacks, self.stacks, strict=True):
+            if retention.for_ever or not len(stack):
+                out.append(stack)
+                continue
+            time = retention.time
+            if time not in cuts:
+                cuts[time] = int(rows.ts.searchsorted(watermark - (time or 0)))
+            if retention.is_time_only:
+                out.append(stack[stack.searchsorted(cuts[time]) :])
+                continue
+            needed = stack >= cuts[time]
+            for number, reach in retention.counts.items():
+                if number not in recent:
+                    recent[number] = positions[number].totals_of(rows.payload)
+                needed |= (rows.positions[number] + reach >= recent[number])[stack]
+            out.append(stack[needed])
+        return tuple(out)
+
+
+def places_of(stacks: Iterable[Ints], size: int) -> Bools:
+    """Which events are in one of the stacks."""
+    stacked = np.zeros(size, np.bool_)
+    for stack in stacks:
+        stacked[stack] = True
+    return stacked

@@ -1,0 +1,206 @@
+"""What a workload keeps between batches: retained events, and how many there were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from eventcube.engine.idle_partitions import Hashes, IdlePartitions, hashes_of
+from eventcube.engine.positions import Positions
+from eventcube.engine.released import Released
+from eventcube.engine.retention import Retention, places_of
+from eventcube.engine.rows import Rows
+from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_range, integer, numbers
+from eventcube.engine.saved_rows import read_rows
+from eventcube.engine.stacking import Stacking, empty_rows
+from eventcube.plan.workload import WorkloadPlan, WorkloadQuery
+
+# Partitions that are active at least, and for each new event: only the others can be idle.
+_MIN_ACTIVE, _ACTIVE_PER_EVENT = 1 << 13, 4
+# Events that no stack needs any more are dropped from between others once there are so many events.
+_MIN_COMPACTED = 1 << 10
+
+BEGINNING = -(2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A point in the life of a state: the number of the batch, and how many events were stored, held and skipped."""
+
+    number: int = -1
+    sequence: int = 0
+    arrived: int = 0
+    skipped: int = 0
+
+
+# Before everything: all that there is has changed since then.
+NOTHING = Version()
+
+
+class State:
+    """Events that a match to come can use, each once for all queries, with positions and numbers.
+
+    `watermark` is that of the last batch: what was due then is done.
+    """
+
+    def __init__(self, plan: WorkloadPlan, columns: pa.Schema) -> None:
+        self.plan, self.columns = plan, columns
+        self.rows = empty_rows(plan, columns)
+        self.sequence = 0
+        self.positions = [Positions(partition_by) for partition_by in plan.partitionings]
+        self.watermark = BEGINNING
+        self.retention = Retention(plan.queries.values(), len(plan.stacks))
+        separate = len(self.positions) == 1 and all(_has_own_streams(query) for query in plan.queries.values())
+        self._idle = IdlePartitions(plan.partitionings[0]) if separate else None
+        # Whether rows leave only at the front, and sequence numbers have no gaps.
+        self.gapless = self.retention.is_uniform and not any(plan.partitionings)
+        self._stacking = Stacking(plan)
+        self._compacted = _MIN_COMPACTED
+
+    def append(self, released: Released, *, final: bool) -> int:
+        """Add released events; `final`: they are the last ones. Gives the number of rows before them."""
+        if self._idle is not None and final:
+            self.gather()
+        elif self._idle is not None and self._idle.partitions:
+            self._put_back(self._idle.take(self._touched(released)))
+        positions = tuple(p.add(released.table) for p in self.positions)
+        if not len(released):
+            return len(self.rows)
+        fresh = self._stacking.rows(released, positions, self.sequence)
+        self.sequence += len(fresh)
+        before = len(self.rows)
+        self.rows = self.rows.append(fresh)
+        return before
+
+    def purge(self, released: Released, watermark: int | None) -> None:
+        """Drop what no match to come can use; without a watermark the input has ended."""
+        rows = self.rows
+        if watermark is None:
+            self.rows = rows.slice(0, 0)
+            return
+        self.watermark = watermark
+        if len(rows):
+            self._purge(rows, watermark)
+        if self._idle is not None:
+            self._move_to_idle(self._idle, released)
+
+    def _purge(self, rows: Rows, watermark: int) -> None:
+        stacks = self.retention.still_needed(rows, watermark, self.positions)
+        first = min((int(stack[0]) for stack in stacks if len(stack)), default=len(rows))
+        rows = replace(rows, stacks=stacks).slice(first, len(rows) - first)
+        if not self.gapless and len(rows) >= self._compacted:
+            rows = rows.where(places_of(rows.stacks, len(rows)))
+            self._compacted = max(_MIN_COMPACTED, 2 * len(rows))
+        self.rows = rows
+
+    def retain_for(self, names: set[str]) -> None:
+        """Retain events for these queries only: the others need no more."""
+        queries = [query for name, query in self.plan.queries.items() if name in names]
+        self.retention = Retention(queries, len(self.plan.stacks))
+
+    def kept(self, name: str) -> int:
+        """How many events are retained for a query."""
+        stacks = [self.rows.stacks[number] for number in self.plan.queries[name].stacks]
+        kept = int(np.count_nonzero(places_of(stacks, len(self.rows))))
+        return kept + (0 if self._idle is None else self._idle.events)
+
+    @property
+    def size(self) -> int:
+        """How many events are stored, with those that will be dropped soon."""
+        return len(self.rows) + (0 if self._idle is None else self._idle.events)
+
+    def partitions(self, name: str) -> int:
+        """How many partitions have events that are kept for a window of events."""
+        number = self.plan.queries[name].arrangement.positions
+        if number is None:
+            return 0
+        return self.positions[number].partitions + (0 if self._idle is None else self._idle.partitions)
+
+    # Saving.
+
+    def changes(self, since: Version, version: int, *, ranked: bool) -> Saved:
+        """The events that came since a version and are retained, and the numbers of now; `ranked`: with their ranks."""
+        self.gather()
+        rows = self.rows.slice_from(int(self.rows.seq.searchsorted(since.sequence)))
+        rows = rows if self.gapless else rows.where(places_of(rows.stacks, len(rows)))
+        columns: dict[str, pa.Array] = {"ts": pa.array(rows.ts), "seq": pa.array(rows.seq)}
+        if ranked:
+            columns["rank"] = pa.array(rows.rank)
+        columns |= {f"position{i}": pa.array(p) for i, p in enumerate(rows.positions)}
+        for i, stack in enumerate(rows.stacks):
+            columns[f"stack{i}"] = pa.array(places_of((stack,), len(rows)))
+        tables = {"events": rows.payload.table, "rows": pa.table(columns)}
+        for i, positions in enumerate(self.positions):
+            changed = positions.changed(since.number, version)
+            tables |= {} if changed is None or not positions.partition_by else {f"positions{i}": changed}
+        values = {"sequence": self.sequence, "watermark": self.watermark, "totals": [p.total for p in self.positions]}
+        return Saved(values, tables)
+
+    def apply(self, saved: Saved, watermark: int, rank: int | None) -> None:
+        """Take on saved changes, and drop what is not needed any more.
+
+        `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
+        """
+        saved.check_fields({"sequence", "watermark", "totals"})
+        sequence = saved.integer("sequence", self.sequence, BOUND)
+        self.watermark = saved.integer("watermark", BEGINNING, watermark)
+        totals = saved.values["totals"]
+        if not isinstance(totals, list) or len(totals) != len(self.positions):
+            raise DamagedStateError("its header has other totals")
+        for i, (positions, total) in enumerate(zip(self.positions, totals, strict=True)):
+            table = None
+            if f"positions{i}" in saved.tables and positions.partition_by:
+                table = saved.take(f"positions{i}", positions.columns(self.columns))
+                check_range(numbers(table, ["n"])["n"], 0, BOUND, "n")
+            positions.restore(integer(total, 0, BOUND, "totals"), table)
+        fresh = read_rows(self, saved, sequence, watermark, rank)
+        self.sequence = sequence
+        self.rows = self.rows.append(fresh)
+        if len(self.rows):
+            self._purge(self.rows, self.watermark)
+
+    # Partitions that get no events at the moment.
+
+    def gather(self) -> None:
+        """Have all retained events in `rows`, and the totals of all partitions in `positions`."""
+        if self._idle is not None:
+            self._put_back(self._idle.take_all())
+
+    def _touched(self, released: Released) -> Hashes:
+        """The partitions of released events."""
+        return np.unique(hashes_of([released.table.column(k) for k in self.positions[0].partition_by]))
+
+    def _put_back(self, found: tuple[Rows, pa.Table] | None) -> None:
+        if found is None:
+            return
+        rows, totals = found
+        rows = self.rows.append(rows)
+        self.rows = rows.take(np.argsort(rows.seq))
+        self.positions[0].put_back(totals)
+
+    def _move_to_idle(self, idle: IdlePartitions, released: Released) -> None:
+        """Store the events of partitions that got none apart, once there are many of them."""
+        (positions,) = self.positions
+        most = max(_MIN_ACTIVE, _ACTIVE_PER_EVENT * len(released))
+        if not len(self.rows) or positions.totals is None or positions.totals.num_rows < most:
+            return
+        touched = self._touched(released)
+        by_row = hashes_of([self.rows.payload.column(k) for k in positions.partition_by])
+        by_key = hashes_of(positions.totals.columns[:-1])
+        # Only differences between positions matter: a partition without events may start again from 0.
+        needed = np.isin(by_key, by_row)
+        row_quiet, key_quiet = ~np.isin(by_row, touched), ~np.isin(by_key, touched) & needed
+        if key_quiet.any():
+            idle.put(self.rows.where(row_quiet), positions.totals.filter(pa.array(key_quiet)))
+        self.rows = self.rows.where(~row_quiet)
+        positions.totals = positions.totals.filter(pa.array(needed & ~key_quiet))
+
+
+def _has_own_streams(query: WorkloadQuery) -> bool:
+    """Whether partitions can be stored apart while they are idle."""
+    plan = query.plan
+    # To report the earliest matches, every event that a match can still begin with must be in `rows`.
+    searched = plan.forward and plan.sink.limit is not None
+    return plan.scan.by_count and bool(plan.scan.partition_by) and not searched

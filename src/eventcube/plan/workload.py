@@ -1,0 +1,122 @@
+"""The physical plan of a workload: the events that its queries read, stacked once, and what they have in common.
+
+It is plain data that can be pickled. One query is a workload of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from eventcube.concepts.concepts import Concepts
+from eventcube.nodes import transform
+from eventcube.plan.dictionary import Dictionary, merged
+from eventcube.plan.expressions import ColumnRef, Condition
+from eventcube.plan.physical import ComponentScan, PhysicalQuery
+from eventcube.plan.steps import Program
+
+
+@dataclass(frozen=True, slots=True)
+class StackScan:
+    """The events of one stack (HIS of E-Cube): types (None: any), own conditions, and columns that are not null.
+
+    `ahead`: events that a slice borrows from the next one belong to it. Components of several queries that agree in
+    all of this share the stack.
+    """
+
+    types: frozenset[str] | None
+    conditions: tuple[Condition, ...]
+    not_null: tuple[str, ...]
+    ahead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """How a query sees the events: their order, the measure and width of the window, and what makes a match due.
+
+    `positions` is the number of the partitioning whose positions a window of events counts; None for windows of time.
+    Queries with the same arrangement can share steps.
+    """
+
+    sort_key: tuple[str, ...]
+    positions: int | None
+    width: int | None
+    forward: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadQuery:
+    """A query in a workload: its plan, how it sees the events, and the number of the stack of each slot.
+
+    `from_start` is a program that binds from the first component on, for queries that have it in common; None if the
+    query can only be bound back from its last event.
+    """
+
+    plan: PhysicalQuery
+    arrangement: Arrangement
+    stacks: tuple[int, ...]
+    from_start: Program | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPlan:
+    """Queries over one stream of events.
+
+    `types` are the type names in the order of their codes: depth-first, so that a concept is a range of codes, then
+    those outside of the hierarchy. `conditions` is the dictionary of the stacks' conditions, `dictionary` that of all
+    programs. `partitionings` are the columns by which windows of events count.
+    """
+
+    queries: Mapping[str, WorkloadQuery]
+    stacks: tuple[StackScan, ...]
+    types: tuple[str, ...]
+    columns: tuple[str, ...]
+    conditions: Dictionary
+    dictionary: Dictionary
+    partitionings: tuple[tuple[str, ...], ...]
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether some stack takes events of any type."""
+        return any(stack.types is None for stack in self.stacks)
+
+
+def plan_workload(plans: Mapping[str, PhysicalQuery], concepts: Concepts | None = None) -> WorkloadPlan:
+    """The plan of queries that run together, each bound back from its last event."""
+    stacks: dict[StackScan, int] = {}
+    partitionings: dict[tuple[str, ...], int] = {}
+    queries = {}
+    for name, plan in plans.items():
+        scan = plan.scan
+        numbers = tuple(stacks.setdefault(_stack(c, plan), len(stacks)) for c in scan.components)
+        positions = partitionings.setdefault(scan.partition_by, len(partitionings)) if scan.by_count else None
+        arrangement = Arrangement(scan.sort_key, positions, scan.width, plan.forward)
+        queries[name] = WorkloadQuery(plan, arrangement, numbers)
+    needed = {column for plan in plans.values() for column in plan.scan.columns}
+    schema = next(iter(plans.values())).schema.columns
+    return WorkloadPlan(
+        queries,
+        tuple(stacks),
+        _numbered_types((t for stack in stacks for t in stack.types or ()), concepts),
+        tuple(name for name in schema.names if name in needed),
+        merged(plan.scan.dictionary for plan in plans.values()),
+        merged(plan.dictionary for plan in plans.values()),
+        tuple(partitionings),
+    )
+
+
+def _stack(component: ComponentScan, plan: PhysicalQuery) -> StackScan:
+    conditions = tuple(dict.fromkeys(transform(c, _of_any_slot) for c in component.conditions))
+    not_null = tuple(sorted(plan.scan.key)) if component.keyed else ()
+    # A match ends no earlier than its events do: without looking ahead, one that ends in the next slice is found there.
+    return StackScan(component.types, conditions, not_null, plan.forward)
+
+
+def _of_any_slot(node: object) -> object:
+    return replace(node, slot=0) if isinstance(node, ColumnRef) else node
+
+
+def _numbered_types(names: Iterable[str], concepts: Concepts | None) -> tuple[str, ...]:
+    wanted = dict.fromkeys(sorted(set(names)))
+    placed = [name for name in (concepts.depth_first if concepts is not None else ()) if name in wanted]
+    return (*placed, *(name for name in wanted if name not in set(placed)))
