@@ -36,6 +36,7 @@ class Engine:
         for query in self.queries.values():
             by_arrangement.setdefault(query.query.arrangement, []).append(query)
         self.groups = [QueryGroup(arrangement, members, buffers) for arrangement, members in by_arrangement.items()]
+        self._limited = [query for query in self.queries.values() if query.sink.searches]
         self._full: set[str] = set()
         self.note_full()
 
@@ -58,7 +59,7 @@ class Engine:
 
     def note_full(self) -> None:
         """Drop what only queries that need no more matches would need."""
-        full = {name for name, query in self.queries.items() if query.sink.is_full}
+        full = {query.name for query in self._limited if query.sink.is_full}
         if full != self._full:
             self._full = full
             self.state.retain_for(set(self.queries) - full)

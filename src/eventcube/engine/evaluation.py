@@ -77,15 +77,13 @@ class Evaluation:
         done_or_due = np.where(done_each, EventState.DONE.value, EventState.DUE.value)
         return States(0, 0, np.where(done_each | closed, done_or_due, EventState.FUTURE.value).astype(np.int8))
 
-    def is_due(self, stacks: tuple[int, ...], states: States) -> bool:
-        """Whether an event of one of the stacks is due."""
-        for number in stacks:
-            stack = self.rows.stacks[number]
-            if not len(stack):
-                continue
-            if states.each is not None:
-                if (states.each[stack] == EventState.DUE.value).any():
-                    return True
-            elif stack.searchsorted(states.done) < stack.searchsorted(states.due):
-                return True
-        return False
+    def is_due(self, number: int, states: States) -> bool:
+        """Whether an event of a stack is due."""
+        stack = self.rows.stacks[number]
+        if not len(stack):
+            return False
+        if states.each is not None:
+            return bool((states.each[stack] == EventState.DUE.value).any())
+        if states.due == len(self.rows):
+            return bool(stack[-1] >= states.done)
+        return bool(stack.searchsorted(states.done) < stack.searchsorted(states.due))

@@ -7,6 +7,9 @@ import pyarrow as pa
 
 from eventcube.engine.kernels import Bools, Ints
 
+# Rows whose memory need not be freed.
+_FEW = 1 << 10
+
 
 class Payload:
     """Columns of events. `index` has the row of each event in the table; None if they are its rows.
@@ -14,12 +17,14 @@ class Payload:
     Columns are copied when they are asked for: most events of a batch are never part of a match.
     """
 
-    __slots__ = ("_columns", "_index", "_table", "size")
+    __slots__ = ("_columns", "_index", "_stored", "_table", "size")
 
     def __init__(self, table: pa.Table, size: int, index: Ints | None = None) -> None:
         self._table, self._index = table, index
         # A table without columns has no length.
         self.size = size
+        # The number of rows whose memory is held.
+        self._stored = table.num_rows if table.num_columns else 0
         self._columns: dict[tuple[str, bool], pa.Array] = {}
 
     def __len__(self) -> int:
@@ -59,11 +64,12 @@ class Payload:
             self._columns = {}
         return self._table
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        names: list[str] = self._table.column_names
-        return names
+    def compact(self) -> None:
+        """Copy the events, if they are few of those whose memory is held."""
+        if self._stored > 4 * self.size + _FEW:
+            if self._index is None:
+                self._index = np.arange(self.size)
+            self._stored = self.table.num_rows
 
     def select(self, rows: Ints) -> Payload:
         """Some events."""
@@ -72,7 +78,9 @@ class Payload:
     def slice(self, start: int, size: int) -> Payload:
         """Consecutive events."""
         if self._index is None:
-            return Payload(self._table.slice(start, size), size)
+            sliced = Payload(self._table.slice(start, size), size)
+            sliced._stored = self._stored
+            return sliced
         return Payload(self._table, size, self._index[start : start + size])
 
     def append(self, more: Payload) -> Payload:

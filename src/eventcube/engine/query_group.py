@@ -34,6 +34,12 @@ class QueryGroup:
         # The work of shared steps.
         self.counters = Counters()
         self._scratch = scratch
+        # The queries whose matches an event of a stack makes due: no others are looked at.
+        self._triggered: dict[int, list[RunningQuery]] = {}
+        for query in queries:
+            for number in query.triggers:
+                self._triggered.setdefault(number, []).append(query)
+        self._place = {query: place for place, query in enumerate(queries)}
         self.sharing = SharingChoice()
         self._trees: dict[tuple[tuple[str, int], ...], _Tree] = {}
 
@@ -42,9 +48,11 @@ class QueryGroup:
         states = evaluation.states(self.arrangement)
         if states.are_cuts and states.done >= states.due:
             return
+        due = {number for number in self._triggered if evaluation.is_due(number, states)}
+        touched = [query for number in due for query in self._triggered[number]]
         collecting: list[RunningQuery] = []
-        for query in self.queries:
-            if query.sink.is_full or not evaluation.is_due(query.triggers, states):
+        for query in sorted(dict.fromkeys(touched), key=self._place.__getitem__):
+            if query.sink.is_full:
                 continue
             if query.sink.searches:
                 yield from ((query.name, batch) for batch in query.search(evaluation, states))

@@ -83,6 +83,7 @@ class State:
         self.watermark = watermark
         if len(rows):
             self._purge(rows, watermark)
+            self.rows.payload.compact()
         if self._idle is not None:
             self._move_to_idle(self._idle, released)
 

@@ -49,9 +49,12 @@ class SharingChoice:
         """The names of the queries to bind from the start."""
         due = sum(due_events(c.plan, events(c.name)) for c in candidates)
         self._pairs += due * events(candidates[0].name).size
-        if self._pairs > HOLD_PAIRS or 2 * due < self._due:
+        if self._pairs > HOLD_PAIRS:
             self._pairs, self._due = 0, due
-            self.chosen = self._decide(candidates, events, strategy_cost) if due else frozenset()
+            self.chosen = self._decide(candidates, events, strategy_cost)
+        elif 2 * due < self._due:
+            # For so few events, what was chosen for many need not hold, and to weigh it again does not pay.
+            self.chosen, self._due = frozenset(), 0
         return self.chosen & {c.name for c in candidates}
 
     def _decide(
