@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
+from eventcube.engine.kernels import Ints
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Query
 from eventcube.options import MatchSettings, Options, RowSettings, invalid_argument, options
@@ -137,25 +138,29 @@ def warn_unbounded(queries: Queries) -> None:
 def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     """The matches over a whole table, in any order of rows, as they are found."""
     runtime.bounded = True
-    for piece in _in_order(table, runtime):
-        yield from runtime.push(piece)
+    schema = runtime.options.schema(table.schema)
+    ts, valid = read_times(table.column(schema.time), schema)
+    if valid is None and (ts[1:] >= ts[:-1]).all():
+        at = 0
+        while at < len(ts):
+            # Pieces no smaller than the retained events, so that these are not scanned too often.
+            size = max(BATCH_ROWS, runtime.kept)
+            yield from runtime.push(table.slice(at, size))
+            at += size
+    else:
+        # Only what is released is sorted, and of it only the events that some query can use.
+        runtime.hold(table)
+        for watermark in _cuts(ts if valid is None else ts[valid]):
+            yield from runtime.advance(watermark)
     yield from runtime.finish()
 
 
-def _in_order(table: pa.Table, runtime: Runtime) -> Iterator[pa.Table]:
-    """The table in time order, in pieces; unreadable times come first."""
-    schema = runtime.options.schema(table.schema)
-    ts, valid = read_times(table.column(schema.time), schema)
-    if valid is not None:
-        yield table.filter(pa.array(~valid))
-        table, ts = table.filter(pa.array(valid)), ts[valid]
-    order = None if (ts[1:] >= ts[:-1]).all() else np.argsort(ts, kind="stable")
-    at = 0
-    while at < len(ts):
-        # Pieces no smaller than the retained events, so that these are not scanned too often.
-        size = max(BATCH_ROWS, runtime.kept)
-        yield table.slice(at, size) if order is None else table.take(pa.array(order[at : at + size]))
-        at += size
+def _cuts(ts: Ints) -> list[int]:
+    """Times between which about `BATCH_ROWS` events lie."""
+    pieces = len(ts) // BATCH_ROWS
+    sample = np.sort(ts[:: max(1, len(ts) // (pieces * 1000 + 1))])
+    places = [len(sample) * i // (pieces + 1) for i in range(1, pieces + 1)]
+    return [int(cut) for cut in np.unique(sample[places])]
 
 
 @takes_settings

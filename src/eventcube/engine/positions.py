@@ -8,6 +8,7 @@ import pyarrow as pa
 from eventcube.engine.columns import codes_of
 from eventcube.engine.kernels import Ints, group
 from eventcube.engine.payload import Payload
+from eventcube.engine.released import Released
 
 
 class Positions:
@@ -25,14 +26,14 @@ class Positions:
         # The version at which the totals were saved last, and those totals.
         self._saved: tuple[int, pa.Table | None] = (-1, None)
 
-    def add(self, events: pa.Table) -> Ints:
+    def add(self, events: Released) -> Ints:
         """Count events; gives the position of each."""
         self.before = self.total, self.totals
-        size = events.num_rows
+        size = len(events)
         self.total += size
         if not self.partition_by:
             return np.arange(self.total - size, self.total, dtype=np.int64)
-        fresh = events.select(self.partition_by).rename_columns(self._keys)
+        fresh = events.columns(self.partition_by).rename_columns(self._keys)
         known = self.totals
         if known is None:
             known = fresh.slice(0, 0).append_column("n", pa.array([], pa.int64()))

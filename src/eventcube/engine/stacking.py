@@ -38,7 +38,7 @@ class Stacking:
         if released.types is not None:
             relevant, order, starts = stack_types(released.types, len(plan.types), plan.takes_any)
             index = None if len(relevant) == size else relevant
-        payload = Payload(table.select(plan.columns), size)
+        payload = Payload(table.select(plan.columns), size, released.index)
         rows = _Part(released.ts, released.rank, released.halo, positions, payload)
         if index is not None:
             rows = rows.take(index)

@@ -65,7 +65,7 @@ class State:
             self.gather()
         elif self._idle is not None and self._idle.partitions:
             self._put_back(self._idle.take(self._touched(released)))
-        positions = tuple(p.add(released.table) for p in self.positions)
+        positions = tuple(p.add(released) for p in self.positions)
         if not len(released):
             return len(self.rows)
         fresh = self._stacking.rows(released, positions, self.sequence)
@@ -171,7 +171,7 @@ class State:
 
     def _touched(self, released: Released) -> Hashes:
         """The partitions of released events."""
-        return np.unique(hashes_of([released.table.column(k) for k in self.positions[0].partition_by]))
+        return np.unique(hashes_of(released.columns(self.positions[0].partition_by).columns))
 
     def _put_back(self, found: tuple[Rows, pa.Table] | None) -> None:
         if found is None:

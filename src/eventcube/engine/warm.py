@@ -38,6 +38,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.window_starts: [(READ_ONLY, INTS, INT)],
     kernels.window_ends: [(READ_ONLY, INTS, INT)],
     kernels.group: [(INTS, INT)],
+    kernels.time_order: [(INTS,), (READ_ONLY,)],
     kernels.stack_types: [(types.int32[::1], INT, types.boolean)],
     intervals.pairs_of: [(INTS,) * 8],
     intervals.combined: [(TABLE, rows, INTS, INTS, INT) for rows in (TABLE, STRIDED)],

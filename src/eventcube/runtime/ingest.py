@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import valid_mask
-from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.kernels import Array, Bools, Ints, time_order
 from eventcube.engine.ranks import Ranks
 from eventcube.engine.released import Released
 from eventcube.engine.saved import BOUND, DamagedStateError, Saved
@@ -28,27 +29,77 @@ _BEGINNING = -(2**62)
 _SAVED = ("watermark", "latest", "rank", "arrived", "skipped_rows", "drained")
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Events that wait: rows of a table (None: all of it), their times, type codes, and numbers of arrival."""
+
+    table: pa.Table
+    index: Ints | None
+    ts: Ints
+    types: Array | None
+    numbers: Ints
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def where(self, chosen: Bools) -> _Held:
+        """Some of the events; the table is not copied."""
+        count = int(np.count_nonzero(chosen))
+        if count == len(self):
+            return self
+        start = int(np.argmax(chosen)) if count else 0
+        if self.index is None and chosen[start : start + count].all():
+            # They follow each other, as in sorted input.
+            end = start + count
+            types = None if self.types is None else self.types[start:end]
+            table = self.table.slice(start, count)
+            return _Held(table, None, self.ts[start:end], types, self.numbers[start:end])
+        rows = np.flatnonzero(chosen)
+        index = rows if self.index is None else self.index[rows]
+        return _Held(
+            self.table, index, self.ts[rows], None if self.types is None else self.types[rows], self.numbers[rows]
+        )
+
+    @property
+    def rows(self) -> pa.Table:
+        """The events with all columns."""
+        return self.table if self.index is None else self.table.take(pa.array(self.index))
+
+
 class Ingest:
     """Buffers batches in any order, and releases events in time order once the watermark has passed them.
 
-    The watermark is the latest time so far less the lateness. Rows that arrive behind it are late, and skipped.
+    The watermark is the latest time so far less the lateness. Rows that arrive behind it are late, and skipped. Events
+    of types that no query names are not buffered, unless `needs_all`: a window counts them.
     """
 
-    def __init__(self, schema: EventSchema, names: Iterable[str], lateness: int, counters: Counters) -> None:
+    def __init__(
+        self,
+        schema: EventSchema,
+        names: Iterable[str],
+        lateness: int,
+        counters: Counters,
+        *,
+        needs_all: bool = True,
+    ) -> None:
         self.names = TypeCodes(names)
         self.schema, self.lateness, self.counters = schema, lateness, counters
+        self._needs_all = needs_all
         self.watermark = _BEGINNING
         self.latest = _BEGINNING
         self.rank = 0
-        self.held: list[pa.Table] = []
-        self.held_ts: list[Ints] = []
-        # How many events were held in all, and the number of each that still is.
+        self._held: list[_Held] = []
+        # How many events were held in all.
         self.arrived = 0
-        self._held_numbers: list[Ints] = []
         self.skipped: list[pa.Table] = []
         # How many rows were skipped in all, and how many of these were drained.
         self.skipped_rows = self.drained = 0
         self.profile = InputProfile(schema, self.names.names)
+
+    @property
+    def held(self) -> int:
+        """How many events wait for the watermark."""
+        return sum(map(len, self._held))
 
     def take(self, table: pa.Table) -> None:
         """Buffer the usable rows of a batch, and skip the others."""
@@ -68,10 +119,22 @@ class Ingest:
         if len(ts):
             self.profile.take(table, ts)
             self.latest = max(self.latest, int(ts.max()))
-            self.held.append(table)
-            self.held_ts.append(ts)
-            self._held_numbers.append(np.arange(self.arrived, self.arrived + len(ts)))
-            self.arrived += len(ts)
+            self._hold(self._arrived(table, ts))
+
+    def _arrived(self, table: pa.Table, ts: Ints) -> _Held:
+        """Usable rows as events that wait: those whose type matters."""
+        types = None
+        if self.schema.type is not None:
+            column = table.column(self.schema.type)
+            types = self.names.codes(column)
+            self.profile.record_types(self.names.names, types, column)
+        events = _Held(table, None, ts, types, np.arange(self.arrived, self.arrived + len(ts)))
+        self.arrived += len(ts)
+        return events if types is None or self._needs_all else events.where(types >= 0)
+
+    def _hold(self, events: _Held) -> None:
+        if len(events):
+            self._held.append(events)
 
     def _skip(self, table: pa.Table, ts: Ints, reasons: list[tuple[str, Bools]]) -> tuple[pa.Table, Ints]:
         """The usable rows and their times; the others are skipped, each for its first reason."""
@@ -95,51 +158,42 @@ class Ingest:
         """The buffered events before the watermark, in order; all of them if it is None."""
         if watermark is not None:
             self.watermark = max(self.watermark, watermark)
-        if not self.held:
-            return self._released(self.schema.columns.empty_table(), np.zeros(0, np.int64))
-        table = self.held[0] if len(self.held) == 1 else pa.concat_tables(self.held)
-        ts = self.held_ts[0] if len(self.held_ts) == 1 else np.concatenate(self.held_ts)
-        numbers = self._held_numbers[0] if len(self._held_numbers) == 1 else np.concatenate(self._held_numbers)
-        self.held, self.held_ts, self._held_numbers = [], [], []
+        if not self._held:
+            types = None if self.schema.type is None else np.zeros(0, np.int32)
+            none = np.zeros(0, np.int64)
+            return Released(self.schema.columns.empty_table(), none, none, types)
+        events = _joined(self._held)
+        self._held = []
         if watermark is not None and self.latest >= self.watermark:
-            final = ts < self.watermark
-            count = int(np.count_nonzero(final))
-            if final[:count].all():
-                # The final rows come first, as in sorted input: slices need no copy.
-                self._hold(table.slice(count), ts[count:], numbers[count:])
-                table, ts = table.slice(0, count), ts[:count]
-            else:
-                later = np.flatnonzero(~final)
-                self._hold(table.take(pa.array(later)), ts[later], numbers[later])
-                index = np.flatnonzero(final)
-                table, ts = table.take(pa.array(index)), ts[index]
-        return self._released(*self._in_order(table, ts))
+            final = events.ts < self.watermark
+            self._hold(events.where(~final))
+            events = events.where(final)
+        return self._released(events)
 
-    def _hold(self, table: pa.Table, ts: Ints, numbers: Ints) -> None:
-        if len(ts):
-            self.held, self.held_ts, self._held_numbers = [table], [ts], [numbers]
-
-    def _in_order(self, table: pa.Table, ts: Ints) -> tuple[pa.Table, Ints]:
+    def _released(self, events: _Held) -> Released:
+        """Events in order of time; their columns stay as they are."""
+        table, index, ts, types = events.table, events.index, events.ts, events.types
+        order: Ints | None = None
         if self.schema.order_by:
+            table, index = events.rows, None
             order = np.lexsort([*order_keys(table, self.schema)[::-1], ts])
-        elif len(ts) < 2 or (ts[1:] >= ts[:-1]).all():
-            return table, ts
-        else:
-            order = np.argsort(ts, kind="stable")
-        return table.take(pa.array(order)), ts[order]
+        elif len(ts) > 1 and not (ts[1:] >= ts[:-1]).all():
+            order = time_order(ts)
+        if order is not None:
+            index = order if index is None else index[order]
+            ts, types = ts[order], None if types is None else types[order]
+        halo = None
+        if HALO in table.column_names:
+            halo = np.asarray(table.column(HALO))
+            halo = halo if index is None else halo[index]
+        return Released(table, ts, self._ranks(table, index, ts), types, halo, index)
 
-    def _released(self, table: pa.Table, ts: Ints) -> Released:
-        types = None
-        if self.schema.type is not None:
-            types = self.names.codes(table.column(self.schema.type))
-            self.profile.release(self.names.names, types, table.column(self.schema.type))
-        halo = np.asarray(table.column(HALO)) if HALO in table.column_names else None
-        return Released(table, ts, self._ranks(table, ts), types, halo)
-
-    def _ranks(self, table: pa.Table, ts: Ints) -> Ints:
+    def _ranks(self, table: pa.Table, index: Ints | None, ts: Ints) -> Ints:
         """Numbers that order events by time and order columns; ties have the same number."""
         if not self.schema.order_by:
             return ts
+        columns = table.select(self.schema.order_by)
+        table = columns if index is None else columns.take(pa.array(index))
         is_new = np.ones(len(ts), np.bool_)
         is_new[1:] = ts[1:] != ts[:-1]
         for key in order_keys(table, self.schema):
@@ -156,18 +210,10 @@ class Ingest:
 
     def changes(self, since: Version) -> Saved:
         """The rows that were held or skipped since a version and still are, and the times of now."""
-        columns = self.schema.columns
-        held = pa.concat_tables([columns.empty_table(), *self.held])
-        numbers = np.concatenate([np.zeros(0, np.int64), *self._held_numbers])
-        skipped = self.skipped_table()
+        held = [events.where(events.numbers >= since.arrived).rows for events in self._held]
+        skipped = self.skipped_table().slice(max(0, since.skipped - self.drained))
         values = {name: getattr(self, name) for name in _SAVED}
-        return Saved(
-            values,
-            {
-                "held": held.filter(pa.array(numbers >= since.arrived)),
-                "aside": skipped.slice(max(0, since.skipped - self.drained)),
-            },
-        )
+        return Saved(values, {"held": pa.concat_tables([self.schema.columns.empty_table(), *held]), "aside": skipped})
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes: held events that were released since then leave."""
@@ -191,26 +237,38 @@ class Ingest:
             raise DamagedStateError("an event has no time")
         if len(ts) and (ts.min() < self.watermark or ts.max() > self.latest):
             raise DamagedStateError("an event was held that was late, or later than the latest")
-        self._hold(
-            pa.concat_tables([*self.held, held]),
-            np.concatenate([*self.held_ts, ts]),
-            np.concatenate([*self._held_numbers, np.arange(self.arrived - len(ts), self.arrived)]),
-        )
-        self._drop_released()
-
-    def _drop_released(self) -> None:
-        """Drop held events before the watermark."""
-        if not self.held:
-            return
-        (table,), (ts,), (numbers,) = self.held, self.held_ts, self._held_numbers
-        left = np.flatnonzero(ts >= self.watermark)
-        self.held, self.held_ts, self._held_numbers = [], [], []
-        self._hold(table.take(pa.array(left)), ts[left], numbers[left])
+        if len(ts):
+            arrived, self.arrived = self.arrived, self.arrived - len(ts)
+            self._hold(self._arrived(held, ts))
+            self.arrived = arrived
+        # Events that were held before, and released since then, leave.
+        before, self._held = self._held, []
+        for events in before:
+            self._hold(events.where(events.ts >= self.watermark))
 
     def skipped_table(self) -> pa.Table:
         """The rows skipped so far, with the reason in an extra column."""
         schema = self.schema.columns.append(pa.field(REASON, pa.string()))
         return pa.concat_tables([schema.empty_table(), *self.skipped], promote_options="permissive")
+
+
+def _joined(held: list[_Held]) -> _Held:
+    """Events one after the other; tables are not copied."""
+    if len(held) == 1:
+        return held[0]
+    index: Ints | None = None
+    if any(events.index is not None for events in held):
+        starts = np.cumsum([0, *(events.table.num_rows for events in held)])
+        rows = [np.arange(len(events)) if events.index is None else events.index for events in held]
+        index = np.concatenate([own + start for own, start in zip(rows, starts, strict=False)])
+    types = [events.types for events in held if events.types is not None]
+    return _Held(
+        pa.concat_tables([events.table for events in held]),
+        index,
+        np.concatenate([events.ts for events in held]),
+        np.concatenate(types) if types else None,
+        np.concatenate([events.numbers for events in held]),
+    )
 
 
 def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:

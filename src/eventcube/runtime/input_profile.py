@@ -71,7 +71,7 @@ class InputProfile:
             reasons = self.skipped_types.setdefault(count["values"], {})
             reasons[reason] = reasons.get(reason, 0) + count["counts"]
 
-    def release(self, names: tuple[str, ...], codes: Array, column: pa.ChunkedArray) -> None:
+    def record_types(self, names: tuple[str, ...], codes: Array, column: pa.ChunkedArray) -> None:
         """Record the types of events, given as codes into the names."""
         if len(self.types) == len(names) or not len(codes):
             return

@@ -214,7 +214,7 @@ class Runtime:
     @property
     def held(self) -> int:
         """The number of events that wait for the watermark."""
-        return 0 if self.workload is None else sum(map(len, self.workload.ingest.held_ts))
+        return 0 if self.workload is None else self.workload.ingest.held
 
     @property
     def finished(self) -> bool:
@@ -232,11 +232,17 @@ class Runtime:
 
     def push(self, events: Any) -> Iterator[Any]:
         """Process events (Arrow, pandas or polars); returns the matches that are final now."""
+        self.hold(events)
+        assert self.workload is not None
+        return self._start_output(self.workload.advance_to_latest(), self.workload)
+
+    def hold(self, events: Any) -> None:
+        """Take events that are not processed before `advance` or `finish`, in whatever order they are."""
         self._check_ready()
         table = to_arrow(events)
         workload = self.workload or self.start(table.schema)
         self._warn_of_zones(table, workload.schema)
-        return self._start_output(workload.push(table), workload)
+        workload.hold(table)
 
     def advance(self, watermark: int | datetime) -> Iterator[Any]:
         """Advance the watermark: every earlier event has come. Returns the matches that are final now.

@@ -31,7 +31,8 @@ class Workload:
         self, plan: WorkloadPlan, schema: EventSchema, lateness: int = 0, counters: Counters | None = None
     ) -> None:
         self.plan = plan
-        self.ingest = Ingest(schema, plan.types, lateness, counters or Counters())
+        needs_all = plan.takes_any or bool(plan.partitionings)
+        self.ingest = Ingest(schema, plan.types, lateness, counters or Counters(), needs_all=needs_all)
         self.engine = Engine(plan, schema.columns)
         # How often events were released: the number of the state's version.
         self._batches = 0
@@ -113,8 +114,16 @@ class Workload:
 
     def push(self, events: pa.Table) -> Iterator[Result]:
         """Process events; returns the results that are final now."""
-        self.ingest.take(check_columns(events, self.schema.columns))
+        self.hold(events)
+        return self.advance_to_latest()
+
+    def advance_to_latest(self) -> Iterator[Result]:
+        """Advance the watermark to the latest time so far less the lateness."""
         return self.advance(self.ingest.latest - self.ingest.lateness)
+
+    def hold(self, events: pa.Table) -> None:
+        """Take events that are not released before the watermark is advanced."""
+        self.ingest.take(check_columns(events, self.schema.columns))
 
     def advance(self, watermark: int) -> Iterator[Result]:
         """Advance the watermark (microseconds); returns the results that are final now."""
