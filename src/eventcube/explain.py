@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -14,13 +14,15 @@ from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import AUTO, Options, Settings, invalid_argument, options
+from eventcube.options import AUTO, Options, Settings, options
 from eventcube.plan.explain import plan_text
+from eventcube.plan.explain_workload import workload_lines
 from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.planned import plan_query
+from eventcube.plan.planned import plan_query, plan_together
 from eventcube.plan.step_text import parts_with_strategies
 from eventcube.runtime.frames import is_spark, to_arrow
+from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
 
@@ -43,17 +45,19 @@ class Explanation(str):
 
 
 @takes_settings
-def explain(query: str | Query, events: Any, *, analyze: bool = False, **settings: Unpack[Settings]) -> Explanation:
+def explain(query: Queries, events: Any, *, analyze: bool = False, **settings: Unpack[Settings]) -> Explanation:
     """How a query would run over events: keys, predicates by class, steps, columns of the result, and choices by cost.
+
+    Of several queries: the stacks of events that they share, and the tree of their steps.
 
     Events are whatever `match` takes, or just their Arrow schema. If the optimizer has something to choose and the
     events are in this process, the query runs over the first of them, at most 100,000, to show the estimated cost of
     each alternative and the choice. Events on Spark are not read. With `analyze` the query runs over all events in this
     process, its matches are dropped, and the counters stand beside the estimates.
     """
-    if not isinstance(query, str | Query):
-        raise invalid_argument("query", query, "one query as text")
     chosen = options(**settings)
+    if not isinstance(query, str | Query):
+        return explain_queries(queries_by_name(query), events, chosen, analyze=analyze)
     return explain_query(parse(query) if isinstance(query, str) else query, events, chosen, analyze=analyze)
 
 
@@ -71,6 +75,32 @@ def explain_query(query: Query, events: Any, options: Options, *, analyze: bool 
     return Explanation("\n".join((text, *_choices(planned.physical, query, events, options))))
 
 
+def explain_queries(
+    queries: Mapping[str, Query], events: Any, options: Options, *, analyze: bool = False
+) -> Explanation:
+    """`explain` of several queries: what they share."""
+    if is_spark(events):
+        from eventcube.spark.tables import one_table
+
+        events = one_table(events, queries)
+    check_options(queries, options)
+    schema = options.schema(columns_of(events))
+    plans = {name: plan_query(query, schema, options) for name, query in queries.items()}
+    lines = list(workload_lines(plans, plan_together(plans, options.concepts)))
+    if analyze:
+        return Explanation("\n".join((*lines, _measured(queries, events, options))))
+    if not isinstance(events, pa.Schema) and not is_spark(events):
+        table = _affordable(_first(events), queries, options)
+        runtime = Runtime.from_options(queries, options, schema=table.schema, separate=True, advise=False)
+        for _ in run(runtime, table):
+            pass
+        choices = [f"  {line}" for line in runtime.choices()]
+        lines += (
+            [f"choices     over the first {table.num_rows:,} events, by estimated cost", *choices] if choices else []
+        )
+    return Explanation("\n".join(lines))
+
+
 def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -> Iterator[str]:
     """What the optimizer chooses from; over events at hand, what it chooses and why."""
     parts = [part for part in parts_with_strategies(plan.program) if part.strategy == AUTO]
@@ -86,10 +116,8 @@ def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -
     runtime = Runtime.from_options(query, options, schema=table.schema, advise=False)
     for _ in run(runtime, table):
         pass
-    assert runtime.workload is not None
     yield f"choices     over the first {table.num_rows:,} events, by estimated cost"
-    for running in runtime.workload.engine.queries.values():
-        yield from (f"  {line}" for line in running.choices())
+    yield from (f"  {line}" for line in runtime.choices())
 
 
 def _first(events: Any) -> pa.Table:
@@ -99,10 +127,10 @@ def _first(events: Any) -> pa.Table:
     return to_arrow(events).slice(0, SAMPLED_EVENTS)
 
 
-def _affordable(table: pa.Table, query: Query, options: Options) -> pa.Table:
+def _affordable(table: pa.Table, query: Queries, options: Options) -> pa.Table:
     """So many of the first events that to run the query over them should not take long."""
     while table.num_rows > FEWEST_EVENTS:
-        runtime = Runtime.from_options(query, options, schema=table.schema, advise=False)
+        runtime = Runtime.from_options(query, options, schema=table.schema, separate=True, advise=False)
         assert runtime.workload is not None
         runtime.workload.ingest.take(table)
         released = runtime.workload.ingest.release(None)
@@ -113,11 +141,11 @@ def _affordable(table: pa.Table, query: Query, options: Options) -> pa.Table:
     return table
 
 
-def _measured(query: Query, events: Any, options: Options) -> str:
+def _measured(query: Queries, events: Any, options: Options) -> str:
     if isinstance(events, pa.Schema):
         raise OptionError("there are no events to analyze", code="EC419", hint="hand over events, not their columns")
     table = events.toArrow() if is_spark(events) else to_arrow(events)
-    runtime = Runtime.from_options(query, options, schema=table.schema)
+    runtime = Runtime.from_options(query, options, schema=table.schema, separate=True)
     for _ in run(runtime, table):
         pass
     return runtime.report()

@@ -50,12 +50,6 @@ class Groups:
         self._saved = -1
         self._unsaved: list[pa.Table] = []
 
-    @property
-    def only_count(self) -> bool:
-        """Whether the result is just the number of matches."""
-        counts = all(function == "COUNT" and value is None for _, function, value in self.parts)
-        return counts and not self.keys and not self.distinct
-
     def add(self, table: Table, output: Output) -> None:
         """Add a chunk of matches to the groups."""
         columns: dict[str, pa.Array] = {}

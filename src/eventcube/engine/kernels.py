@@ -335,25 +335,28 @@ def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, I
 
     A place is a position among the rows that are returned; codes are from -1 to before `types`.
     """
-    starts = np.zeros(types + 1, np.int64)
+    # No branch depends on a code: types come in no order that a branch predictor could learn.
+    counts = np.zeros(types + 1, np.int64)
     for i in range(codes.size):
-        if codes[i] >= 0:
-            starts[codes[i] + 1] += 1
+        counts[codes[i] + 1] += 1
+    starts = np.zeros(types + 1, np.int64)
     for t in range(types):
-        starts[t + 1] += starts[t]
-    index = np.empty(codes.size if take_any else starts[types], np.int64)
-    order = np.empty(starts[types], np.int64)
-    at = starts[:-1].copy()
+        starts[t + 1] = starts[t] + counts[t + 1]
+    size = codes.size if take_any else starts[types]
+    # One place more, for rows after the last one that is taken.
+    index = np.empty(size + 1, np.int64)
     written = 0
     for i in range(codes.size):
-        code = codes[i]
-        if code >= 0:
-            order[at[code]] = written
-            at[code] += 1
-        if code >= 0 or take_any:
-            index[written] = i
-            written += 1
-    return index, order, starts
+        index[written] = i
+        written += take_any | (codes[i] >= 0)
+    index = index[:size]
+    order = np.empty(starts[types] + 1, np.int64)
+    at = np.append(starts[:-1], starts[types])
+    for k in range(size):
+        code = codes[index[k]]
+        order[at[code]] = k
+        at[code] += code >= 0
+    return index, order[:-1], starts
 
 
 @compiled

@@ -132,9 +132,18 @@ class SortedRows:
     def stack(self, number: int) -> Stack:
         """The events of a stack."""
         if number not in self._stacks:
-            rows = self.events.stacks[number]
-            self._stacks[number] = Stack(rows if self.order is None else np.sort(self.row_of_event[rows]), self.size)
+            self._stacks[number] = Stack(self._in_rows(self.events.stacks[number]), self.size)
         return self._stacks[number]
+
+    def _in_rows(self, events: Ints) -> Ints:
+        """The rows of events, ascending."""
+        if self.order is None:
+            return events
+        if len(events) < self.size // 32:
+            return np.sort(self.row_of_event[events])
+        stacked = np.zeros(self.size, np.bool_)
+        stacked[events] = True
+        return np.flatnonzero(stacked[self.order])
 
     def windows(self, positions: int | None, width: int, *, ends: bool) -> Ints:
         """For each row the first row that a window ending there can hold, or the row after the last of one beginning.

@@ -9,6 +9,7 @@ from importlib import resources
 from itertools import accumulate
 
 from lark import Lark, Token
+from lark.lexer import BasicLexer, LexerThread
 
 from eventcube.errors import MOST_COUNTED, Diagnostic, Span
 from eventcube.language.identifiers import CLAUSES, is_keyword
@@ -56,12 +57,18 @@ def grammar() -> Lark:
     return Lark(text, parser="lalr", lexer="basic", start="clause", propagate_positions=True)
 
 
+@cache
+def _lexer() -> BasicLexer:
+    """The lexer of the grammar; `Lark.lex` would build it again for every text."""
+    return BasicLexer(grammar().lexer_conf)
+
+
 def text_to_tokens(text: str) -> tuple[list[Token], list[Diagnostic]]:
     """The tokens of the text, and a mistake for each unreadable piece, which is skipped."""
     tokens: list[Token] = []
     problems: list[Diagnostic] = []
     readable_from = 0
-    for token in grammar().lex(text):
+    for token in LexerThread.from_text(_lexer(), text).lex(None):  # type: ignore[no-untyped-call]
         at = token.start_pos or 0
         if at < readable_from:
             continue

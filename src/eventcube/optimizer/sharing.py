@@ -13,7 +13,7 @@ from eventcube.optimizer.choose import HOLD_PAIRS, SWITCH
 from eventcube.optimizer.program import ProgramEstimate, StrategyCost, due_events
 from eventcube.optimizer.statistics import Events
 from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.step_tree import Branch, Leaf, Node, StepTree, shareable, step_tree
+from eventcube.plan.step_tree import Branch, StepTree, shareable, step_tree
 from eventcube.plan.steps import Program
 
 
@@ -42,6 +42,15 @@ class SharingChoice:
         self.expected: dict[tuple[str, ...], tuple[float, float]] = {}
         self._pairs = 0
         self._due = 0
+
+    def summary(self) -> Iterator[str]:
+        """What was decided for each group that was weighed, in words."""
+        for names, (forward, backward) in self.expected.items():
+            way = "from their first components on" if forward * SWITCH < backward else "back from their last events"
+            yield (
+                f"{', '.join(names)}: bound {way}; "
+                f"estimated {forward:,.0f} from the first components on, {backward:,.0f} back from the last events"
+            )
 
     def choose(
         self, candidates: Sequence[Candidate], events: Callable[[str], Events], strategy_cost: StrategyCost
@@ -80,13 +89,7 @@ def heads(candidates: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
     tree = step_tree([c.branch(c.from_start) for c in candidates])
     for root in tree.nodes:
         for node in root.nodes:
-            yield tuple(sorted(leaf.query for leaf in _leaves(node)))
-
-
-def _leaves(node: Node) -> Iterator[Leaf]:
-    yield from node.leaves
-    for below in node.nodes:
-        yield from _leaves(below)
+            yield tuple(sorted(leaf.query for leaf in node.all_leaves()))
 
 
 def _cost(
@@ -104,7 +107,7 @@ def _saved(tree: StepTree, costs: Mapping[str, Sequence[float]]) -> float:
     todo = [(node, 0) for node in tree.nodes]
     while todo:
         node, depth = todo.pop()
-        queries = [leaf.query for leaf in _leaves(node)]
+        queries = [leaf.query for leaf in node.all_leaves()]
         saved += (len(queries) - 1) * costs[queries[0]][depth]
         todo += [(below, depth + 1) for below in node.nodes]
     return saved

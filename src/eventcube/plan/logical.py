@@ -213,6 +213,13 @@ class Results:
     listed: int = 0
     having: tuple[Condition, ...] = ()
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether the number of matches is all that is asked for."""
+        return (
+            bool(self.agg) and not self.group_by and all(a.function == "COUNT" and a.argument is None for a in self.agg)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LogicalQuery:

@@ -26,6 +26,7 @@ from eventcube.plan.steps import (
     Program,
     Reject,
     StandalonePart,
+    State,
     Step,
     Term,
     Union,
@@ -141,8 +142,9 @@ def _view_lines(
 def _bind_text(bind: Bind, query: LogicalQuery) -> str:
     parts = []
     if bind.lower is None or bind.upper is None:
-        parts.append("each new event")
+        parts.append("each new event" if bind.states else "each event")
     else:
+        parts += ["new"] if bind.states == frozenset({State.DUE}) else []
         parts.append(_range_text(bind.lower, bind.upper, query))
     if bind.key is not None:
         parts.append(f"looked up by {_compare_text(bind.key, query)}")

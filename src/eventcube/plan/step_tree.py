@@ -35,6 +35,12 @@ class Node:
     nodes: tuple[Node, ...]
     leaves: tuple[Leaf, ...]
 
+    def all_leaves(self) -> Iterator[Leaf]:
+        """The leaves of the node and of those below it."""
+        yield from self.leaves
+        for node in self.nodes:
+            yield from node.all_leaves()
+
 
 @dataclass(frozen=True, slots=True)
 class StepTree:

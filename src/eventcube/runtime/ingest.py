@@ -31,13 +31,16 @@ _SAVED = ("watermark", "latest", "rank", "arrived", "skipped_rows", "drained")
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Events that wait: rows of a table (None: all of it), their times, type codes, and numbers of arrival."""
+    """Events of one batch that wait: rows of a table (None: all of it), their times and type codes.
+
+    Rows are numbered as they arrive, that of the table's first row is `first`.
+    """
 
     table: pa.Table
     index: Ints | None
     ts: Ints
     types: Array | None
-    numbers: Ints
+    first: int
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -52,13 +55,15 @@ class _Held:
             # They follow each other, as in sorted input.
             end = start + count
             types = None if self.types is None else self.types[start:end]
-            table = self.table.slice(start, count)
-            return _Held(table, None, self.ts[start:end], types, self.numbers[start:end])
+            return _Held(self.table.slice(start, count), None, self.ts[start:end], types, self.first + start)
         rows = np.flatnonzero(chosen)
         index = rows if self.index is None else self.index[rows]
-        return _Held(
-            self.table, index, self.ts[rows], None if self.types is None else self.types[rows], self.numbers[rows]
-        )
+        return _Held(self.table, index, self.ts[rows], None if self.types is None else self.types[rows], self.first)
+
+    @property
+    def numbers(self) -> Ints:
+        """The number of each event."""
+        return self.first + (np.arange(len(self)) if self.index is None else self.index)
 
     @property
     def rows(self) -> pa.Table:
@@ -122,15 +127,18 @@ class Ingest:
             self._hold(self._arrived(table, ts))
 
     def _arrived(self, table: pa.Table, ts: Ints) -> _Held:
-        """Usable rows as events that wait: those whose type matters."""
+        """Usable rows as events that wait."""
         types = None
         if self.schema.type is not None:
             column = table.column(self.schema.type)
             types = self.names.codes(column)
             self.profile.record_types(self.names.names, types, column)
-        events = _Held(table, None, ts, types, np.arange(self.arrived, self.arrived + len(ts)))
         self.arrived += len(ts)
-        return events if types is None or self._needs_all else events.where(types >= 0)
+        return _Held(table, None, ts, types, self.arrived - len(ts))
+
+    def _relevant(self, events: _Held) -> _Held:
+        """The events that a query can use."""
+        return events if events.types is None or self._needs_all else events.where(events.types >= 0)
 
     def _hold(self, events: _Held) -> None:
         if len(events):
@@ -162,22 +170,28 @@ class Ingest:
             types = None if self.schema.type is None else np.zeros(0, np.int32)
             none = np.zeros(0, np.int64)
             return Released(self.schema.columns.empty_table(), none, none, types)
-        events = _joined(self._held)
-        self._held = []
-        if watermark is not None and self.latest >= self.watermark:
+        before, self._held = self._held, []
+        if watermark is None or self.latest < self.watermark:
+            return self._released(_joined(before))
+        released = []
+        for events in before:
             final = events.ts < self.watermark
-            self._hold(events.where(~final))
-            events = events.where(final)
-        return self._released(events)
+            released.append(events.where(final))
+            if len(released[-1]) < len(events):
+                # What waits is not looked at again before its time comes.
+                self._hold(self._relevant(events.where(~final)))
+        return self._released(_joined(released))
 
     def _released(self, events: _Held) -> Released:
         """Events in order of time; their columns stay as they are."""
+        is_sorted = not self.schema.order_by and (events.ts[1:] >= events.ts[:-1]).all()
+        events = events if is_sorted else self._relevant(events)
         table, index, ts, types = events.table, events.index, events.ts, events.types
         order: Ints | None = None
         if self.schema.order_by:
             table, index = events.rows, None
             order = np.lexsort([*order_keys(table, self.schema)[::-1], ts])
-        elif len(ts) > 1 and not (ts[1:] >= ts[:-1]).all():
+        elif not is_sorted and len(ts):
             order = time_order(ts)
         if order is not None:
             index = order if index is None else index[order]
@@ -267,7 +281,7 @@ def _joined(held: list[_Held]) -> _Held:
         index,
         np.concatenate([events.ts for events in held]),
         np.concatenate(types) if types else None,
-        np.concatenate([events.numbers for events in held]),
+        held[0].first,
     )
 
 

@@ -162,17 +162,17 @@ class Runtime:
         """The counters, and the cost model's estimates for each nested part, as text."""
         counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
         lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
-        for name, query in self.workload.engine.queries.items() if self.workload is not None else ():
-            choices = [f"  {line}" for line in query.choices(measured=True)]
-            lines += (
-                [
-                    f"choices{'' if self.single else f' of {name}'}, by estimated cost",
-                    *choices,
-                ]
-                if choices
-                else []
-            )
-        return "\n".join(lines)
+        choices = [f"  {line}" for line in self.choices(measured=True)]
+        return "\n".join([*lines, *(["choices, by estimated cost", *choices] if choices else [])])
+
+    def choices(self, *, measured: bool = False) -> Iterator[str]:
+        """What was chosen and expected, in words: programs, strategies, and what queries share."""
+        if self.workload is None:
+            return
+        for name, query in self.workload.engine.queries.items():
+            yield from (line if self.single else f"{name}: {line}" for line in query.choices(measured=measured))
+        for group in self.workload.engine.groups:
+            yield from group.sharing.summary()
 
     def __repr__(self) -> str:
         counted = self.counters

@@ -21,7 +21,7 @@ class GroupSink(Sink):
     def __init__(self, plan: PhysicalQuery) -> None:
         super().__init__(plan)
         self.groups = Groups(plan.sink.results)
-        self.only_counts = self.groups.only_count
+        self.only_counts = plan.sink.results.only_counts
 
     def add(self, table: Table, output: Output) -> Iterator[pa.RecordBatch]:
         """Fold matches into groups."""

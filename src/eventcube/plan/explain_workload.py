@@ -1,0 +1,88 @@
+"""The plan of several queries in words: the stacks that they share, and the tree of their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from eventcube.language.printer import print_query, print_window
+from eventcube.language.syntax import CountWindow
+from eventcube.plan.physical import GROUPS
+from eventcube.plan.planned import Planned
+from eventcube.plan.step_text import step_lines
+from eventcube.plan.step_tree import Branch, Leaf, Node, shareable, step_tree
+from eventcube.plan.steps import Program
+from eventcube.plan.workload import Arrangement, WorkloadPlan, WorkloadQuery
+
+
+def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iterator[str]:
+    """A workload in words."""
+    for name, planned in plans.items():
+        yield f"{name}: {' '.join(print_query(planned.logical.query).split())}"
+    yield ""
+    yield f"reads       {', '.join(workload.columns) or 'no column beyond time and type'}, once for all queries"
+    used = sum(len(set(query.stacks)) for query in workload.queries.values())
+    yield f"stacks      {len(workload.stacks)}, for {used} of the queries one by one"
+    groups: dict[Arrangement, list[str]] = {}
+    for name, query in workload.queries.items():
+        groups.setdefault(query.arrangement, []).append(name)
+    for arrangement, names in groups.items():
+        yield f"steps of {', '.join(names)}: {_arrangement(arrangement, plans[names[0]])}"
+        backward = {name: workload.queries[name].plan.program for name in names}
+        yield from _tree(backward, plans, workload, 1)
+        from_start = {name: p for name in names if (p := workload.queries[name].from_start) is not None}
+        if len(from_start) > 1:
+            yield "  or from the first components on, where that should cost less"
+            yield from _tree(from_start, plans, workload, 2)
+
+
+def _arrangement(arrangement: Arrangement, planned: Planned) -> str:
+    window = planned.logical.window
+    parts = ["no window" if window is None else f"within {print_window(window)}"]
+    if arrangement.sort_key and not isinstance(window, CountWindow):
+        parts.append(f"split by {', '.join(arrangement.sort_key)}")
+    parts.append("reported once the window has closed" if arrangement.forward else "reported at the last event")
+    return ", ".join(parts)
+
+
+def branch(name: str, query: WorkloadQuery, program: Program) -> Branch:
+    """A program of a query for a tree of steps."""
+    only_counts = query.plan.sink.name == GROUPS and query.plan.sink.results.only_counts
+    return Branch(name, program, query.stacks, shareable(program, counted=only_counts))
+
+
+def _tree(
+    programs: Mapping[str, Program], plans: Mapping[str, Planned], workload: WorkloadPlan, depth: int
+) -> Iterator[str]:
+    # A query with LIMIT looks for matches by itself.
+    shared = [
+        branch(name, workload.queries[name], program)
+        for name, program in programs.items()
+        if workload.queries[name].plan.sink.limit is None
+    ]
+    tree = step_tree(shared)
+    yield from _below(tree.nodes, tree.leaves, programs, plans, depth, 0)
+    alone = [Leaf(name, {}, program) for name, program in programs.items() if name not in {b.query for b in shared}]
+    yield from _below((), alone, programs, plans, depth, 0)
+
+
+def _below(
+    nodes: Sequence[Node],
+    leaves: Sequence[Leaf],
+    programs: Mapping[str, Program],
+    plans: Mapping[str, Planned],
+    depth: int,
+    done: int,
+) -> Iterator[str]:
+    """What follows after so many steps, which the queries have in common."""
+    indent = "  " * depth
+    for node in nodes:
+        names = [leaf.query for leaf in node.all_leaves()]
+        # In the names of the first of them.
+        first = names[0]
+        lines = list(step_lines(programs[first][done : done + 1], plans[first].logical, depth))
+        yield f"{lines[0]}  [{', '.join(names)}]"
+        yield from lines[1:]
+        yield from _below(node.nodes, node.leaves, programs, plans, depth + 1, done + 1)
+    for leaf in leaves:
+        yield f"{indent}{leaf.query}:" if leaf.rest else f"{indent}{leaf.query}"
+        yield from step_lines(leaf.rest, plans[leaf.query].logical, depth + 1)
