@@ -9,8 +9,8 @@ import numpy as np
 from eventcube.engine.table import Table
 from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
-from eventcube.engine.views.strategy import Executor, register
-from eventcube.engine.views.view import Requests
+from eventcube.engine.views.strategy import register
+from eventcube.engine.views.view import AttachedView, Requests
 from eventcube.optimizer.cost import STEP, Load
 
 
@@ -27,17 +27,12 @@ class Aggressive(Sliding):
         update = load.update_cost(load.windowed)
         return load.look_up_cost() + load.outer_rows * STEP + update + load.output_cost()
 
-    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, view: AttachedView) -> Iterator[Requests]:
         """All that ends before the right bound and the view does not have."""
-        assert self.view.addresses is not None
-        ends = self.view.addresses.rows(intervals.hi) - 1
+        ends = view.addresses.rows(intervals.hi) - 1
         slots = [c for c in table.columns if c >= 0]
         latest = np.maximum(ends, table.last(slots)) if slots else ends
-        rows = self.view.addresses.rows(intervals.lo)
-        back = np.minimum(rows, executor.store.window_starts[latest])
-        yield self.unmet(
-            QueryIntervals(
-                np.where(intervals.lo < intervals.hi, intervals.lo - rows + back, intervals.lo), intervals.hi
-            ),
-            executor,
-        )
+        rows = view.addresses.rows(intervals.lo)
+        back = np.minimum(rows, view.store.window_starts[latest])
+        lo = np.where(intervals.lo < intervals.hi, intervals.lo - rows + back, intervals.lo)
+        yield view.unmet(QueryIntervals(lo, intervals.hi), self.kept.since)

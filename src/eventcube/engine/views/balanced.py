@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from eventcube.engine.table import Table
 from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
-from eventcube.engine.views.strategy import Executor, register
-from eventcube.engine.views.view import Requests
+from eventcube.engine.views.strategy import register
+from eventcube.engine.views.view import AttachedView, Requests
 from eventcube.optimizer.cost import Load
 
 
@@ -24,6 +24,6 @@ class Balanced(Sliding):
         """A look-up for each outer row, and of last events the view does not have what is asked for (CSV eq. 3-5)."""
         return load.look_up_cost() + load.update_cost() + load.output_cost()
 
-    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, view: AttachedView) -> Iterator[Requests]:
         """What is asked for and the view does not have."""
-        yield self.unmet(intervals, executor)
+        yield view.unmet(intervals, self.kept.since)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from eventcube.engine.kernels import Bools, Ints
-from eventcube.engine.table import ORIGIN
+from eventcube.engine.table import ORIGIN, Table
+from eventcube.engine.views.addresses import Move
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.result_store import QueryIntervals
-from eventcube.engine.views.strategy import Executor
-from eventcube.engine.views.view import RowAddresses, View
+from eventcube.engine.views.view import AttachedView, View
 from eventcube.optimizer.cost import Load
 
 # Rounds of computing: all but the last take only intervals that lie in no other one, which may decide the others.
@@ -25,10 +25,9 @@ class Flags:
     """Intervals that have no result, and the extents of results that were found: from the first event to the last."""
 
     def __init__(self, view: View) -> None:
-        self.view = view
         self.empty, self.extents = Records(), Records()
-        self._purged = view.purge_threshold
-        view.followers.append(self._move)
+        self._purged = View.purge_threshold
+        view.followers.append(self._follow)
 
     @staticmethod
     def update_cost(load: Load) -> float:
@@ -36,9 +35,9 @@ class Flags:
         last_events = max(load.missing, load.ends * load.partial[0] if load.partial else 0.0)
         return last_events * (1.0 + sum(load.extended[: load.part.scanned]))
 
-    def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
-        self.empty.move(before, addresses, rows)
-        self.extents.move(before, addresses, rows, clip=False)
+    def _follow(self, move: Move) -> None:
+        self.empty.move(move)
+        self.extents.move(move, clip=False)
 
     def __len__(self) -> int:
         return len(self.empty) + len(self.extents)
@@ -48,8 +47,9 @@ class Flags:
         """Two ends for each interval."""
         return 16 * len(self)
 
-    def exists(self, intervals: QueryIntervals, executor: Executor) -> Bools:
-        """For each interval whether it has a result, computed where no flag says so."""
+    def exists(self, table: Table, view: AttachedView) -> Bools:
+        """For each outer row whether its interval has a result, computed where no flag says so."""
+        intervals = view.query_intervals(table)
         nonempty = intervals.lo < intervals.hi
         if not nonempty.any():
             return nonempty
@@ -61,10 +61,10 @@ class Flags:
             if not len(undecided):
                 break
             last = round_ == _ROUNDS - 1
-            self._compute(undecided if last else undecided.where(_outermost(undecided)), executor)
+            self._compute(undecided if last else undecided.where(_outermost(undecided)), view)
         matched = np.zeros(len(intervals), np.bool_)
         matched[nonempty] = self._lookup(distinct)[1][which]
-        executor.counters.inner_reused += int(np.count_nonzero(matched))
+        view.counters.inner_reused += int(np.count_nonzero(matched))
         return matched
 
     def _purge(self, address: int) -> None:
@@ -72,7 +72,7 @@ class Flags:
         if len(self) > 2 * self._purged:
             for records in (self.empty, self.extents):
                 records.where(records.hi > address)
-            self._purged = max(len(self), self.view.purge_threshold)
+            self._purged = max(len(self), View.purge_threshold)
 
     def _lookup(self, intervals: QueryIntervals) -> tuple[Bools, Bools, Ints]:
         """Which intervals are decided, which have a result, and the address up to which each is known to have none."""
@@ -85,24 +85,23 @@ class Flags:
         matched = nearest[np.searchsorted(lo[order], intervals.lo)] <= intervals.hi
         return matched | (reach >= intervals.hi), matched, np.maximum(reach, intervals.lo)
 
-    def _compute(self, intervals: QueryIntervals, executor: Executor) -> None:
+    def _compute(self, intervals: QueryIntervals, view: AttachedView) -> None:
         """Find for each interval the result that begins last, and so stays in the window longest, if there is one."""
-        assert self.view.addresses is not None
         begins, ends = np.full(len(intervals), -1, np.int64), np.zeros(len(intervals), np.int64)
-        for requests, of in self.view.requests_for(intervals, self._lookup(intervals)[2]):
-            for out in self.view.find_results(self.view.inner.nearest, requests, executor):
-                first, last = self.view.addresses.of_results(out)
+        for requests, of in view.requests_for(intervals, self._lookup(intervals)[2]):
+            for out in view.find_results(view.inner.nearest, requests):
+                first, last = view.addresses.of_results(out)
                 number = of[out[ORIGIN]]
                 order = np.argsort(first, kind="stable")
                 first, last, number = first[order], last[order], number[order]
                 later = first > begins[number]
                 # Of several for one interval the last assignment stands, and they ascend.
                 begins[number[later]], ends[number[later]] = first[later], last[later] + 1
-        executor.counters.view_intervals += len(intervals)
+        view.counters.view_intervals += len(intervals)
         matched = begins >= 0
         self.empty.add(intervals.where(~matched))
         self.extents.add(QueryIntervals(begins[matched], ends[matched]).distinct()[0])
-        executor.note_bytes()
+        view.executor.note_bytes()
 
 
 def _outermost(intervals: QueryIntervals) -> Bools:

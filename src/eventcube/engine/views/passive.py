@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.kernels import Bools
 from eventcube.engine.table import Table
 from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
-from eventcube.engine.views.view import Requests, RowAddresses
+from eventcube.engine.views.view import AttachedView, Requests
 from eventcube.optimizer.cost import RECORD, Load
 from eventcube.plan.steps import Part
 
@@ -27,8 +27,8 @@ class Passive(Sliding):
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self.records = Records()
-        self.flags = Flags(self.view) if self.view.results is None else None
-        self.view.followers.append(self._move)
+        self.flags = Flags(self.view) if self.view.only_emptiness else None
+        self.view.followers.append(self.records.move)
 
     @classmethod
     def cost(cls, load: Load) -> float | None:
@@ -39,31 +39,27 @@ class Passive(Sliding):
         update = Flags.update_cost(load) if load.only_emptiness else load.update_cost()
         return load.look_up_cost() + RECORD * load.ends + update + load.output_cost()
 
-    def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
-        self.records.move(before, addresses, rows)
-
-    def forget(self, row: int) -> None:
+    def forget(self, row: int, view: AttachedView) -> None:
         """Take what lies before the row out of the records."""
-        assert self.view.addresses is not None
-        self.records.begin_at(row, self.view.addresses)
+        self.records.begin_at(row, view.addresses)
 
     @property
     def bytes(self) -> int:
         """Results and records, or flags."""
         return super().bytes + 16 * len(self.records) + (self.flags.bytes if self.flags else 0)
 
-    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, view: AttachedView) -> Iterator[Requests]:
         """One interval after the other, as if each had been asked for by itself."""
         distinct, _ = intervals.nonempty().distinct()
         plan = self.records.plan(distinct)
         fresh = distinct.where(plan.fresh)
-        executor.counters.view_intervals += len(fresh)
+        view.counters.view_intervals += len(fresh)
         self.records.add(fresh)
-        for requests, _ in self.view.requests_for(fresh, plan.begins[plan.fresh]):
+        for requests, _ in view.requests_for(fresh, plan.begins[plan.fresh]):
             yield requests
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
         if self.flags is None:
             return super().exists(table, executor)
-        return self.flags.exists(self.view.query_intervals(table, executor), executor)
+        return self.flags.exists(table, self.view.attach(executor))

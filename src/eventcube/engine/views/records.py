@@ -8,8 +8,8 @@ import numpy as np
 
 from eventcube.engine.intervals import covered
 from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.views.addresses import Move, RowAddresses
 from eventcube.engine.views.result_store import QueryIntervals
-from eventcube.engine.views.view import RowAddresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +66,16 @@ class Records:
         """Keep some of the records."""
         self.lo, self.hi = self.lo[kept], self.hi[kept]
 
-    def move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints, *, clip: bool = True) -> Bools:
-        """Turn to a new store, given the rows that old rows became; gives for each record whether it is kept.
+    def move(self, move: Move, *, clip: bool = True) -> Bools:
+        """Turn to a new store; gives for each record whether it is kept.
 
         Of a record that has lost its front the rest is kept, or with `clip=False` nothing.
         """
         if not len(self):
             return np.zeros(0, np.bool_)
-        if addresses.plain:
-            kept = (self.hi if clip else self.lo + 1) > addresses.shift
+        if move.plain:
+            kept = (self.hi if clip else self.lo + 1) > move.now.shift
+            self.where(kept)
         else:
-            offset = addresses.offsets_after(before, rows)[before.group(self.lo)]
-            last = rows[before.rows(self.hi - 1)]
-            first = rows[before.rows(self.lo)]
-            kept = (last >= 0) & (offset >= 0) & (clip | (first >= 0))
-            first, last, offset = first[kept], last[kept], offset[kept]
-            self.lo[kept] = np.where(first >= 0, first, addresses.store.segment_starts[last]) + offset
-            self.hi[kept] = last + 1 + offset
-        self.where(kept)
+            self.lo, self.hi, kept = move.intervals(self.lo, self.hi, clip=clip)
         return kept

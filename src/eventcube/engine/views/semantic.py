@@ -10,12 +10,13 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.intervals import chain_lengths, chains, past_empty
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ORIGIN, Table
+from eventcube.engine.views.addresses import Move
 from eventcube.engine.views.flags import Flags
 from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.records import Records
 from eventcube.engine.views.result_store import QueryIntervals, ResultStore
 from eventcube.engine.views.strategy import Executor, Strategy, register
-from eventcube.engine.views.view import RowAddresses, TooMuchError, View, blocks
+from eventcube.engine.views.view import AttachedView, TooMuchError, View, blocks
 from eventcube.optimizer.cost import LOOK_UP, RECORD, Load
 from eventcube.plan.steps import Part
 
@@ -37,17 +38,16 @@ class Semantic(Strategy):
         super().__init__(part)
         self.view = View(part)
         self.inner = self.view.inner
-        self.flags = Flags(self.view) if self.view.results is None else None
-        self.view.results = None
+        self.flags = Flags(self.view) if self.view.only_emptiness else None
         self.recompute = Iterative(part)
         self.results = ResultStore(len(self.inner.slots))
         self.records = Records()
         # For each record the one that it extends, -1 for none.
         self._refers = np.zeros(0, np.int64)
-        self._purged = self.view.purge_threshold
+        self._purged = View.purge_threshold
         # Calls to recompute after there was too much to hold, each time twice as many.
         self._skips_left, self._skip_length = 0, 8
-        self.view.followers.append(self._move)
+        self.view.followers.append(self._follow)
 
     @classmethod
     def cost(cls, load: Load) -> float | None:
@@ -64,8 +64,9 @@ class Semantic(Strategy):
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        intervals = self.view.query_intervals(table, executor)
-        holder = self._holders(intervals, executor)
+        view = self.view.attach(executor)
+        intervals = view.query_intervals(table)
+        holder = self._holders(intervals, view)
         if holder is None:
             yield from self.recompute.join(table, executor)
             return
@@ -73,14 +74,15 @@ class Semantic(Strategy):
             executor.counters.inner_reused -= self.results.mark(in_record)
             for parent, place in self.results.pairs(in_record):
                 executor.counters.inner_reused += len(parent)
-                yield from executor.run(self.inner.residual, self.view.extended(table, self.results, of[parent], place))
+                yield from view.joined(table, self.results, of[parent], place)
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
         if self.inner.residual:
             return sum(len(out) for out in self.join(table, executor))
-        distinct, which = self.view.query_intervals(table, executor).distinct()
-        holder = self._holders(distinct, executor)
+        view = self.view.attach(executor)
+        distinct, which = view.query_intervals(table).distinct()
+        holder = self._holders(distinct, view)
         if holder is None:
             return self.recompute.count(table, executor)
         times, total = np.bincount(which, minlength=len(distinct)), 0
@@ -94,7 +96,7 @@ class Semantic(Strategy):
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
         if self.flags is not None:
-            return self.flags.exists(self.view.query_intervals(table, executor), executor)
+            return self.flags.exists(table, self.view.attach(executor))
         matched = np.zeros(len(table), np.bool_)
         for out in self.join(table.with_columns({ORIGIN: np.arange(len(table))}), executor):
             matched[out[ORIGIN]] = True
@@ -104,14 +106,9 @@ class Semantic(Strategy):
         """Nothing more will be asked."""
         counters.inner_unused += self.results.unused
 
-    @property
-    def _shift(self) -> int:
-        assert self.view.addresses is not None
-        return self.view.addresses.shift
-
     # Extending.
 
-    def _holders(self, intervals: QueryIntervals, executor: Executor) -> Ints | None:
+    def _holders(self, intervals: QueryIntervals, view: AttachedView) -> Ints | None:
         """The record that holds each interval, -1 for an empty one, once all have one; None if that is too much."""
         if self._skips_left:
             self._skips_left -= 1
@@ -120,9 +117,9 @@ class Semantic(Strategy):
         nonempty = intervals.lo < intervals.hi
         try:
             if nonempty.any():
-                holder[nonempty] = self._extend(intervals.where(nonempty), executor)
+                holder[nonempty] = self._extend(intervals.where(nonempty), view)
         except TooMuchError:
-            executor.counters.inner_unused += self.results.unused
+            view.counters.inner_unused += self.results.unused
             self.results, self.records, self._refers = (
                 ResultStore(len(self.inner.slots)),
                 Records(),
@@ -144,38 +141,37 @@ class Semantic(Strategy):
             of += start
             yield QueryIntervals(intervals.lo[of] + records * SPAN, intervals.hi[of] + records * SPAN), of
 
-    def _extend(self, intervals: QueryIntervals, executor: Executor) -> Ints:
+    def _extend(self, intervals: QueryIntervals, view: AttachedView) -> Ints:
         """Make records until every interval has one that holds it; gives the record's number."""
         distinct, which = intervals.distinct()
-        self._purge(int(distinct.lo.min()), executor.counters)
+        self._purge(int(distinct.lo.min()), view.counters)
         plan = self.records.plan(distinct)
         numbers = np.where(plan.fresh, len(self.records) + np.cumsum(plan.fresh) - 1, plan.holder)
         fresh = distinct.where(plan.fresh)
         if len(self.records) + len(fresh) > _MAX_RECORDS or int(distinct.hi.max()) >= SPAN:
             raise TooMuchError
-        executor.counters.view_intervals += len(fresh)
-        self._compute(fresh, plan.begins[plan.fresh], executor)
+        view.counters.view_intervals += len(fresh)
+        self._compute(fresh, plan.begins[plan.fresh], view)
         self._refers = np.concatenate([self._refers, plan.holder[plan.fresh]])
         self.records.add(fresh)
-        executor.note_bytes()
+        view.executor.note_bytes()
         return numbers[which]
 
-    def _compute(self, intervals: QueryIntervals, begins: Ints, executor: Executor) -> None:
+    def _compute(self, intervals: QueryIntervals, begins: Ints, view: AttachedView) -> None:
         """Compute the results of each interval that end at its address in `begins` or later."""
-        assert self.view.addresses is not None
-        for requests, of in self.view.requests_for(intervals, begins):
+        for requests, of in view.requests_for(intervals, begins):
             blocks, size = [], len(self.results)
-            for out in self.view.find_results(self.inner.program, requests, executor):
-                first, last = self.view.addresses.of_results(out)
+            for out in view.find_results(self.inner.program, requests):
+                first, last = view.addresses.of_results(out)
                 owner = of[out[ORIGIN]]
                 # Where a last event does not tell the group, results of other groups come along.
                 inside = (first >= intervals.lo[owner]) & (last < intervals.hi[owner])
                 offset = (owner + len(self.records)) * SPAN
                 rows = out.only(self.inner.slots).data
-                rows = np.where(rows < 0, -1, rows + self._shift)
+                rows = np.where(rows < 0, -1, rows + view.addresses.shift)
                 blocks.append(np.vstack([rows, first + offset, last + offset]).compress(inside, axis=1))
                 size += blocks[-1].shape[1]
-                if size > self.view.max_results:
+                if size > View.max_results:
                     raise TooMuchError
             if blocks:
                 self.results.add(np.concatenate(blocks, axis=1))
@@ -190,24 +186,21 @@ class Semantic(Strategy):
             # A record whose reference is gone has nothing that ends before the address.
             self.records.lo = np.maximum(self.records.lo, address)
             counters.inner_unused += self._keep(alive)
-            self._purged = max(len(self.results) + len(self.records), self.view.purge_threshold)
+            self._purged = max(len(self.results) + len(self.records), View.purge_threshold)
 
-    def _move(self, before: RowAddresses, addresses: RowAddresses, rows: Ints) -> None:
-        if addresses.plain:
+    def _follow(self, move: Move) -> None:
+        if move.plain:
             # Results that have left the window are purged later.
             return
-        alive = self.records.move(before, addresses, rows)
+        alive = self.records.move(move)
         if not alive.all():
             self._keep(alive)
         if not len(self.results):
             return
-        old = self.results.block
-        mapped = np.where(old[:-2] < 0, -1, rows[old[:-2]])
         # A result that has lost an event lies in no interval to come.
-        alive = np.asarray(((mapped >= 0) | (old[:-2] < 0)).all(axis=0))
-        first, last = addresses.of_results(Table(self.inner.slots, mapped))
-        offset = old[-1] // SPAN * SPAN
-        self.results.keep(np.vstack([mapped, first + offset, last + offset]), alive)
+        block, alive = move.results(self.results.rows)
+        block[-2:] += self.results.lasts // SPAN * SPAN
+        self.results.keep(block, alive)
 
     def _keep(self, alive: Bools) -> int:
         """Keep and renumber some records with their results; gives how many of the other results were never used."""

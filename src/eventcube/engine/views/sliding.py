@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from eventcube.engine.counters import Counters
-from eventcube.engine.intervals import unmet
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ORIGIN, Table
 from eventcube.engine.views.iterative import Iterative
+from eventcube.engine.views.kept import Kept, KeptResults, Nearest
 from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.strategy import Executor, Strategy
-from eventcube.engine.views.view import NEVER, Requests, TooMuchError, View
+from eventcube.engine.views.view import NEVER, AttachedView, Requests, TooMuchError, View
 from eventcube.plan.steps import Part
 
 # Last events computed per pass, so that what a view holds at a time is bounded.
@@ -28,6 +28,7 @@ class Sliding(Strategy):
         super().__init__(part)
         self.view = View(part)
         self.inner = self.view.inner
+        self.kept: Kept = Nearest(self.view) if self.view.only_emptiness else KeptResults(self.view)
         self.recompute = Iterative(part)
         # Pieces are this many times smaller than a stride, since larger ones asked for more than the view may hold.
         self._subdivision = 1
@@ -37,44 +38,45 @@ class Sliding(Strategy):
     @property
     def bytes(self) -> int:
         """What the view holds."""
-        return self.view.bytes
+        return self.kept.bytes
 
     def missing(self, lo: Ints, hi: Ints, executor: Executor) -> int | None:
         """How many last events between the ends of the intervals are not in the view."""
-        if self.view.addresses is None:
+        if self.view.is_new:
             return None
-        self.view.attach(executor)
-        anchors = self.view.anchors()
+        anchors = self.view.attach(executor).anchors
         between = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
-        return int(np.count_nonzero(self.view.since[between] == NEVER))
+        return int(np.count_nonzero(self.kept.since[between] == NEVER))
 
     @abstractmethod
-    def requests(self, intervals: QueryIntervals, table: Table, executor: Executor) -> Iterator[Requests]:
+    def requests(self, intervals: QueryIntervals, table: Table, view: AttachedView) -> Iterator[Requests]:
         """What to compute before these intervals, some of which may be empty, can be looked up for the outer rows."""
 
-    def forget(self, row: int) -> None:
+    def forget(self, row: int, view: AttachedView) -> None:
         """Forget records of what lies before the row: the view has dropped it."""
 
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
         """The outer rows extended by the inner matches inside each one's interval."""
-        for piece, intervals in self._extended(table, executor):
+        if not isinstance(self.kept, KeptResults):
+            yield from self.recompute.join(table, executor)
+            return
+        view = self.view.attach(executor)
+        for piece, intervals in self._pieces(table, view.query_intervals(table), view):
             if intervals is None:
                 yield from self.recompute.join(piece, executor)
-                continue
-            for out in self._pairs(piece, intervals, executor):
-                yield from executor.run(self.inner.residual, out)
+            else:
+                yield from self.kept.join(piece, intervals, view)
 
     def count(self, table: Table, executor: Executor) -> int:
         """How many rows `join` would give."""
-        if self.inner.residual:
+        if self.inner.residual or not isinstance(self.kept, KeptResults):
             return sum(len(out) for out in self.join(table, executor))
-        total = 0
-        for piece, intervals in self._extended(table, executor):
+        view, total = self.view.attach(executor), 0
+        for piece, intervals in self._pieces(table, view.query_intervals(table), view):
             if intervals is None:
                 total += self.recompute.count(piece, executor)
                 continue
-            assert self.view.results is not None
-            counts, first_uses = self.view.results.count(intervals)
+            counts, first_uses = self.kept.store.count(intervals)
             served = int(counts.sum())
             executor.counters.inner_reused += served - first_uses
             total += served
@@ -82,97 +84,67 @@ class Sliding(Strategy):
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
-        matched = np.zeros(len(table), np.bool_)
+        view, matched = self.view.attach(executor), np.zeros(len(table), np.bool_)
         marked = table.with_columns({ORIGIN: np.arange(len(table))})
-        for piece, intervals in self._extended(marked, executor):
-            results = self.view.results
+        for piece, intervals in self._pieces(marked, view.query_intervals(marked), view):
             if intervals is None:
                 matched[piece[ORIGIN]] = self.recompute.exists(piece, executor)
-            elif results is None or not self.inner.residual:
-                first_uses = 0 if results is None else results.mark(intervals)
-                nonempty = self.view.exists(intervals) if results is None else results.any(intervals)
+            elif self.inner.residual and isinstance(self.kept, KeptResults):
+                for out in self.kept.join(piece, intervals, view):
+                    matched[out[ORIGIN]] = True
+            else:
+                nonempty, first_uses = self.kept.exists(intervals, view)
                 executor.counters.inner_reused += max(0, int(np.count_nonzero(nonempty)) - first_uses)
                 matched[piece[ORIGIN]] = nonempty
-            else:
-                for out in self._pairs(piece, intervals, executor):
-                    for passed in executor.run(self.inner.residual, out):
-                        matched[passed[ORIGIN]] = True
         return matched
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""
-        if self.view.results is not None:
-            counters.inner_unused += self.view.results.unused
-
-    def _pairs(self, table: Table, intervals: QueryIntervals, executor: Executor) -> Iterator[Table]:
-        """The outer rows with each result inside their interval, before residual conditions."""
-        results = self.view.results
-        assert results is not None
-        executor.counters.inner_reused -= results.mark(intervals)
-        for parent, place in results.pairs(intervals):
-            executor.counters.inner_reused += len(parent)
-            yield self.view.extended(table, results, parent, place)
-
-    def _extended(self, table: Table, executor: Executor) -> Iterator[tuple[Table, QueryIntervals | None]]:
-        """Outer rows in pieces, each with its intervals once the view is extended by them; None if that is too much."""
-        return self._pieces(table, self.view.query_intervals(table, executor), executor)
+        counters.inner_unused += self.kept.unused
 
     def _pieces(
-        self, table: Table, intervals: QueryIntervals, executor: Executor
+        self, table: Table, intervals: QueryIntervals, view: AttachedView
     ) -> Iterator[tuple[Table, QueryIntervals | None]]:
+        """Outer rows in pieces, each with its intervals once the view is extended by them; None if that is too much."""
         stride = max(1, STRIDE // self._subdivision)
-        cuts = self._cuts(intervals, stride)
+        cuts = _cuts(intervals, stride, view)
         for start, end in zip(cuts, [*cuts[1:], len(table)], strict=True):
             piece = table if len(cuts) == 1 else Table(table.columns, table.data[:, start:end].copy())
             piece_intervals = QueryIntervals(intervals.lo[start:end], intervals.hi[start:end])
             if self._skips_left:
                 self._skips_left -= 1
                 yield piece, None
-            elif self._extend(piece_intervals, piece, executor):
+            elif self._extend(piece_intervals, piece, view):
                 yield piece, piece_intervals
             elif stride > 1:
                 self._subdivision = max(self._subdivision, 8 * STRIDE // stride)
-                yield from self._pieces(piece, piece_intervals, executor)
+                yield from self._pieces(piece, piece_intervals, view)
             else:
                 self._skips_left = self._skip_length
                 self._skip_length *= 2
                 yield piece, None
 
-    def _cuts(self, intervals: QueryIntervals, stride: int) -> list[int]:
-        """Where to cut outer rows so that each piece asks for about as many last events as the stride."""
-        assert self.view.addresses is not None
-        anchors = self.view.anchors()
-        if len(anchors) <= stride:
-            return [0]
-        ends = np.maximum.accumulate(np.searchsorted(anchors, self.view.addresses.rows(intervals.hi)) // stride)
-        return list(np.flatnonzero(np.append(True, ends[1:] != ends[:-1])).tolist())
-
-    def _extend(self, intervals: QueryIntervals, table: Table, executor: Executor) -> bool:
+    def _extend(self, intervals: QueryIntervals, table: Table, view: AttachedView) -> bool:
         """Compute what the intervals ask for and the view does not have; False if it cannot hold that."""
-        row = self.view.purge(intervals, executor.counters)
+        row = self.kept.purge(intervals, view)
         if row is not None:
-            self.forget(row)
+            self.forget(row, view)
         try:
-            for requests in self.requests(intervals, table, executor):
+            for requests in self.requests(intervals, table, view):
                 if len(requests):
-                    self.view.compute(requests, executor)
-                    executor.note_bytes()
+                    self.kept.compute(requests, view)
+                    view.executor.note_bytes()
         except TooMuchError:
-            self.view.clear(executor.counters)
-            self.forget(executor.store.size)
+            self.kept.clear(view.counters)
+            self.forget(view.store.size, view)
             return False
         return True
 
-    def unmet(self, intervals: QueryIntervals, executor: Executor) -> Requests:
-        """For each last event inside an interval the results that reach back further than those the view has."""
-        view = self.view
-        assert view.addresses is not None
-        rows = view.anchors()
-        addresses = view.addresses.of_anchors(rows)
-        if view.inner.key is not None:
-            order = np.argsort(addresses, kind="stable")
-            rows, addresses = rows[order], addresses[order]
-        seen = view.addresses.ungrouped(intervals)
-        span = 0 if view.inner.key is None else executor.store.size + 1
-        shift, seq = view.addresses.shift, executor.store.seq
-        return Requests(*unmet(seen.lo, seen.hi, addresses, rows, view.since, seq, shift, span), once=True)
+
+def _cuts(intervals: QueryIntervals, stride: int, view: AttachedView) -> list[int]:
+    """Where to cut outer rows so that each piece asks for about as many last events as the stride."""
+    anchors = view.anchors
+    if len(anchors) <= stride:
+        return [0]
+    ends = np.maximum.accumulate(np.searchsorted(anchors, view.addresses.rows(intervals.hi)) // stride)
+    return list(np.flatnonzero(np.append(True, ends[1:] != ends[:-1])).tolist())
