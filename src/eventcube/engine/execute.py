@@ -6,7 +6,7 @@ size of a chunk, however many matches there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -293,7 +293,7 @@ class Execution:
             if new.values.dtype == np.int64 and bound.values.dtype == np.int64:
                 ints.append((new.values, bound.values, op))
             else:
-                floats.append((new.values.astype(np.float64), bound.values.astype(np.float64), op))
+                floats.append((new.values, bound.values, op))
         return (*_stacked(ints, np.int64), *_stacked(floats, np.float64))
 
     def note_bytes(self) -> None:
@@ -357,7 +357,14 @@ def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array,
     if not tests:
         return np.zeros((0, 0), dtype), np.zeros((0, 0), dtype), np.zeros(0, np.int64)
     new, bound, ops = zip(*tests, strict=True)
-    return np.stack(new).astype(dtype, copy=False), np.stack(bound).astype(dtype, copy=False), np.array(ops, np.int64)
+    return _rows_of(new, dtype), _rows_of(bound, dtype), np.array(ops, np.int64)
+
+
+def _rows_of(arrays: Sequence[Array], dtype: type) -> Array:
+    """Arrays as the rows of one; a single array is not copied."""
+    if len(arrays) == 1:
+        return np.ascontiguousarray(arrays[0], dtype).reshape(1, -1)
+    return np.stack([array.astype(dtype, copy=False) for array in arrays])
 
 
 NO_TESTS: Tests = (*_stacked([], np.int64), *_stacked([], np.float64))
