@@ -41,6 +41,9 @@ class Store:
     Rows of one key are a segment. Windows and intervals never leave a segment, so all keys are handled together.
     """
 
+    # Whether rows leave only at the front and sequence numbers have no gaps; the same for all stores of a runtime.
+    gapless: bool = True
+
     def __init__(
         self, events: Rows, key: Sequence[str], dictionary: Dictionary, width: int | None, by_count: bool
     ) -> None:
