@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
 from tests.differential.exact import draw_exact_case
+from tests.differential.gaps import rows_leave_in_the_middle
 from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
@@ -131,7 +133,9 @@ def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str])
 
 
 def _check_views(case: Case, rng: Random) -> int:
-    return _check_strategy(case, rng, draw_cut(rng, len(case.events)))
+    cut = draw_cut(rng, len(case.events))
+    with rows_leave_in_the_middle() if chance(rng, 33) else nullcontext():
+        return _check_strategy(case, rng, cut)
 
 
 def _check_purged(case: Case, rng: Random) -> int:

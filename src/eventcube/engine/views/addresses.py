@@ -1,7 +1,8 @@
 """Addresses of events: their rows in a store, such that they mostly stay the same from one store to the next.
 
-An address is a row shifted by the number of events before the store. Where a key sorts the store, or an equality splits
-the view into groups, addresses are computed for each store, and what is kept by address moves along.
+An address is a row shifted by the number of events before the store. Where a key sorts the store, rows leave it in the
+middle, or an equality splits the view into groups, addresses are computed for each store, and what is kept by address
+moves along.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class RowAddresses:
     def __init__(self, inner: StandalonePart, executor: Executor) -> None:
         self.store = executor.store
         self.inner, self.executor = inner, executor
-        self.plain = self.store.order is None and inner.key is None
+        self.plain = self.store.gapless and self.store.order is None and inner.key is None
         self.shift = int(self.store.events.seq[0]) if self.plain and self.store.size else 0
         # The values, in order, of the correlation key that splits the results into groups.
         self.values: Array = np.zeros(0, np.int64)
@@ -132,29 +133,34 @@ class Move:
     def intervals(self, lo: Ints, hi: Ints, *, clip: bool) -> tuple[Ints, Ints, Bools]:
         """The intervals that are left, none of which is empty, and which those are.
 
-        Of an interval that has lost its front the rest is left, or with `clip=False` nothing.
+        Of an interval that has lost an end the rest is left, or with `clip=False` nothing.
         """
         offset = self._offsets[self.before.group(lo)]
-        last = self.rows[self.before.rows(hi - 1)]
-        first = self.rows[self.before.rows(lo)]
-        kept: Bools = (last >= 0) & (offset >= 0) & (clip | (first >= 0))
-        first, last, offset = first[kept], last[kept], offset[kept]
-        first = np.where(first >= 0, first, self.now.store.segment_starts[last])
-        return first + offset, last + 1 + offset, kept
+        first, last = self.before.rows(lo), self.before.rows(hi - 1)
+        # The first and the last of its rows that are left; rows of one key stay in order.
+        left = np.flatnonzero(self.rows >= 0)
+        begin, end = np.searchsorted(left, first), np.searchsorted(left, last, side="right")
+        kept: Bools = (begin < end) & (offset >= 0)
+        if not clip:
+            kept &= (self.rows[first] >= 0) & (self.rows[last] >= 0)
+        offset, became = offset[kept], self.rows[left]
+        return became[begin[kept]] + offset, became[end[kept] - 1] + 1 + offset, kept
 
     @cached_property
     def _offsets(self) -> Ints:
         """For each group before the address at which it begins now; below 0 if no event of it is left.
 
-        Values may have other codes now, so that the latest event of each group says which value it has.
+        Values may have other codes now, so that an event of each group says which value it has.
         """
         before, now, key = self.before, self.now, self.now.inner.key
         if key is None:
             return np.zeros(1, np.int64)
         keyed = before.store.stack(key.slot).rows
         group = place_among(before.values, before.executor.value_of(key.inner, keyed))
-        latest = np.full(before.groups, -1, np.int64)
-        latest[group[group >= 0]] = self.rows[keyed[group >= 0]]
+        became = self.rows[keyed]
+        left = (group >= 0) & (became >= 0)
+        one = np.full(before.groups, -1, np.int64)
+        one[group[left]] = became[left]
         offsets = np.full(before.groups, -1, np.int64)
-        offsets[latest >= 0] = now.offset(now.executor.value_of(key.inner, latest[latest >= 0]))
+        offsets[one >= 0] = now.offset(now.executor.value_of(key.inner, one[one >= 0]))
         return offsets

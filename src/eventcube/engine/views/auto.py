@@ -153,7 +153,9 @@ class _Loads:
         self._auto, self._table, self._executor = auto, table, executor
         self._statistics = Statistics(StoredEvents(executor))
         self._sampled: Load | None = None
-        sorted_view = executor.store.order is not None or auto.profile.keyed
+        store = executor.store
+        # Where rows leave in the middle, what is kept is sorted again for each store, too.
+        sorted_view = store.order is not None or not store.gapless or auto.profile.keyed
         self.empty = Load(auto.profile, len(table), materialize, sorted_view)
 
     @property

@@ -69,7 +69,7 @@ class Records:
     def move(self, move: Move, *, clip: bool = True) -> Bools:
         """Turn to a new store; gives for each record whether it is kept.
 
-        Of a record that has lost its front the rest is kept, or with `clip=False` nothing.
+        Of a record that has lost an end the rest is kept, or with `clip=False` nothing.
         """
         if not len(self):
             return np.zeros(0, np.bool_)
