@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
-from eventcube.engine.kernels import Ints
+from eventcube.engine.kernels import Ints, time_span
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Query
 from eventcube.options import MatchSettings, Options, RowSettings, invalid_argument, options
@@ -140,7 +140,7 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     runtime.bounded = True
     schema = runtime.options.schema(table.schema)
     ts, valid = read_times(table.column(schema.time), schema)
-    if valid is None and (ts[1:] >= ts[:-1]).all():
+    if valid is None and (not len(ts) or time_span(ts)[2]):
         at = 0
         while at < len(ts):
             # Pieces no smaller than the retained events, so that these are not scanned too often.

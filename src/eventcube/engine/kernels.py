@@ -130,14 +130,14 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
 @compiled
 def links(keys: Ints, size: int) -> Ints:
     """The positions that `seek` finds for 0, 1, …, size."""
+    # No branch depends on the distance between keys: mispredicted branches would dominate.
     out = np.empty(size + 1, np.int64)
     at = 0
-    for i in range(keys.size):
-        for row in range(at, keys[i] + 1):
-            out[row] = i
-        at = keys[i] + 1
-    for row in range(at, size + 1):
-        out[row] = keys.size
+    last = keys[-1] if keys.size else -1
+    for row in range(last + 1):
+        out[row] = at
+        at += keys[at] == row
+    out[last + 1 :] = keys.size
     return out
 
 
@@ -191,8 +191,27 @@ def _fill(
 
 
 @compiled
+def _keep_less(
+    low: Array, high: Array, low_at: Ints, high_at: Ints, parent: Ints, place: Ints, start: int, end: int
+) -> int:
+    """`_narrow` for the most frequent test; `low_at` and `high_at` are parent and place, or the other way round."""
+    write = start
+    for k in range(start, end):
+        i, j = parent[k], place[k]
+        holds = low[low_at[k]] < high[high_at[k]]
+        parent[write] = i
+        place[write] = j
+        write += holds
+    return write
+
+
+@compiled
 def _narrow(new: Array, bound: Array, op: int, parent: Ints, place: Ints, start: int, end: int) -> int:
     """Keep, from start to end, the pairs for which `new op bound` holds, never for NaN; returns the new end."""
+    if op == LT:
+        return _keep_less(new, bound, place, parent, parent, place, start, end)
+    if op == GT:
+        return _keep_less(bound, new, parent, place, parent, place, start, end)
     allow_less = op in (LT, LE, NE)
     allow_equal = op in (LE, GE, EQ)
     allow_greater = op in (GT, GE, NE)
@@ -292,11 +311,13 @@ def window_starts(metric: Ints, starts: Ints, width: int) -> Ints:
     """
     out = np.empty(metric.size, np.int64)
     for s in range(starts.size - 1):
-        at = starts[s]
-        for i in range(starts[s], starts[s + 1]):
-            while metric[i] - metric[at] > width:
-                at += 1
+        at = i = starts[s]
+        while i < starts[s + 1]:
+            # Either the row or its start moves on, without a branch that would be mispredicted half of the time.
             out[i] = at
+            behind = metric[i] - metric[at] > width
+            at += behind
+            i += not behind
     return out
 
 
@@ -305,11 +326,14 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
     """For each row the row after the last one of its segment whose metric is at most its own plus the width."""
     out = np.empty(metric.size, np.int64)
     for s in range(starts.size - 1):
-        at = starts[s]
-        for i in range(starts[s], starts[s + 1]):
-            while at < starts[s + 1] and metric[at] - metric[i] <= width:
-                at += 1
+        at = i = starts[s]
+        end = starts[s + 1]
+        while at < end:
             out[i] = at
+            inside = metric[at] - metric[i] <= width
+            at += inside
+            i += not inside
+        out[i:end] = end
     return out
 
 
@@ -336,13 +360,9 @@ def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, I
     A place is a position among the rows that are returned; codes are from -1 to before `types`.
     """
     # No branch depends on a code: types come in no order that a branch predictor could learn.
-    counts = np.zeros(types + 1, np.int64)
+    size = 0
     for i in range(codes.size):
-        counts[codes[i] + 1] += 1
-    starts = np.zeros(types + 1, np.int64)
-    for t in range(types):
-        starts[t + 1] = starts[t] + counts[t + 1]
-    size = codes.size if take_any else starts[types]
+        size += take_any | (codes[i] >= 0)
     # One place more, for rows after the last one that is taken.
     index = np.empty(size + 1, np.int64)
     written = 0
@@ -350,6 +370,12 @@ def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, I
         index[written] = i
         written += take_any | (codes[i] >= 0)
     index = index[:size]
+    counts = np.zeros(types + 1, np.int64)
+    for k in range(size):
+        counts[codes[index[k]] + 1] += 1
+    starts = np.zeros(types + 1, np.int64)
+    for t in range(types):
+        starts[t + 1] = starts[t] + counts[t + 1]
     order = np.empty(starts[types] + 1, np.int64)
     at = np.append(starts[:-1], starts[types])
     for k in range(size):
@@ -357,6 +383,18 @@ def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, I
         order[at[code]] = k
         at[code] += code >= 0
     return index, order[:-1], starts
+
+
+@compiled
+def time_span(ts: Ints) -> tuple[int, int, bool]:
+    """The earliest and the latest of some times, and whether they ascend."""
+    low = high = before = ts[0]
+    ascends = True
+    for i in range(ts.size):
+        low, high = min(low, ts[i]), max(high, ts[i])
+        ascends &= before <= ts[i]
+        before = ts[i]
+    return low, high, ascends
 
 
 @compiled

@@ -9,10 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.kernels import Array, read_only
-from eventcube.engine.type_kernels import ends_of, name_table, names_to_codes
+from eventcube.engine.type_kernels import ends_of, name_table, names_to_codes, short_names_to_codes
 
-# Up to this length the first and the last eight bytes are all of a name.
+# Up to this length the first and the last eight bytes are all of a name,
 _LONGEST = 16
+# and up to this one the first.
+_WORD = 8
+# The first n bytes of a word, for n up to its length; none for longer texts.
+_MASKS = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)] + [0], np.uint64)
 
 
 class TypeCodes:
@@ -23,15 +27,20 @@ class TypeCodes:
         texts = [n.encode() for n in self.names]
         self._bits = max(4, (len(texts) ** 2).bit_length())
         self._factor = np.uint64(0)
-        if texts and max(map(len, texts)) <= _LONGEST:
+        longest = max(map(len, texts), default=_LONGEST + 1)
+        if longest <= _LONGEST:
             offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
             firsts, lasts, lengths = ends_of(offsets, np.frombuffer(b"".join(texts) + bytes(8), np.uint8))
-            table, factor = name_table(firsts, lasts, lengths, self._bits)
+            # Names that differ in zero bytes at their ends only are one word.
+            self._short = longest <= _WORD and len(np.unique(firsts)) == len(firsts)
+            hashed = (firsts, np.zeros_like(lasts), np.zeros_like(lengths)) if self._short else (firsts, lasts, lengths)
+            table, factor = name_table(*hashed, self._bits)
             # Numba would take a plain int for a signed one, which half of the factors do not fit.
             self._factor = np.uint64(factor)
             # No text has the length of an empty entry.
             lengths = np.where(table < 0, -1, lengths[table])
-            self._table = (firsts[table], lasts[table], lengths, table.astype(np.int32))
+            ends = (_MASKS, firsts[table]) if self._short else (firsts[table], lasts[table])
+            self._table = (*ends, lengths, table.astype(np.int32))
 
     def codes(self, column: pa.ChunkedArray) -> Array:
         """The code of each type in a column without nulls."""
@@ -56,4 +65,5 @@ class TypeCodes:
             content = np.append(content, np.zeros(9, np.uint8))
         content = read_only(content)
         words = np.ndarray(len(content) - 7, np.uint64, content.data, strides=(1,))
-        return names_to_codes(ends, content, words, self._factor, self._bits, *self._table)
+        to_codes = short_names_to_codes if self._short else names_to_codes
+        return to_codes(ends, content, words, self._factor, self._bits, *self._table)

@@ -101,3 +101,40 @@ def names_to_codes(
         out[i] = codes[at] if same else -1
         start = end
     return out
+
+
+@compiled
+def short_names_to_codes(
+    offsets: Array,
+    data: Array,
+    words: Words,
+    factor: Any,
+    bits: int,
+    masks: Words,
+    names: Words,
+    lengths: Ints,
+    codes: Array,
+) -> Array:
+    """`names_to_codes` for a table of names of at most eight bytes, which are one word each.
+
+    `masks[n]` keeps the first n bytes of a word; that of texts too long for a name keeps none. Numbers are unsigned
+    throughout, so that none is looked at as a place counted from the end.
+    """
+    size = np.uint64(offsets.size - 1)
+    out = np.empty(size, np.int32)
+    shift, one, eight, long = np.uint64(64 - bits), np.uint64(1), np.uint64(8), np.uint64(9)
+    # Words from here on reach beyond the data.
+    safe = np.uint64(max(data.size - 8, 0))
+    start = np.uint64(offsets[0])
+    for i in range(size):
+        end = np.uint64(offsets[i + one])
+        length = end - start
+        if start <= safe:
+            word = words[start] & masks[min(length, long)]
+        else:
+            word = _word(data, np.int64(start), np.int64(start + min(length, eight)))
+        at = (word * factor) >> shift
+        same = (names[at] == word) & (lengths[at] == np.int64(length))
+        out[i] = (codes[at] + 1) * same - 1
+        start = end
+    return out

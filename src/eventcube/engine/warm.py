@@ -25,6 +25,10 @@ TESTS = types.Tuple((TABLE, TABLE, INTS, FLOATS, FLOATS, INTS))
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 OVERLAPPING_WORDS = types.Array(WORD, 1, "A", readonly=True)
 NAME_TABLE = (WORDS, WORDS, INTS, types.int32[::1])
+TO_CODES = [
+    (types.Array(offset, 1, "C", readonly=True), BYTES, OVERLAPPING_WORDS, WORD, INT, *NAME_TABLE)
+    for offset in (types.int32, INT)
+]
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.search: [(INTS, INT, INT, INT)],
@@ -39,6 +43,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.window_ends: [(READ_ONLY, INTS, INT)],
     kernels.group: [(INTS, INT)],
     kernels.time_order: [(INTS,), (READ_ONLY,)],
+    kernels.time_span: [(INTS,), (READ_ONLY,)],
     kernels.stack_types: [(types.int32[::1], INT, types.boolean)],
     intervals.pairs_of: [(INTS,) * 8],
     intervals.combined: [(TABLE, rows, INTS, INTS, INT) for rows in (TABLE, STRIDED)],
@@ -55,10 +60,8 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     intervals.chains: [(INTS,) * 3],
     type_kernels.name_table: [(WORDS, WORDS, INTS, INT)],
     type_kernels.ends_of: [(INTS, BYTES)],
-    type_kernels.names_to_codes: [
-        (types.Array(offset, 1, "C", readonly=True), BYTES, OVERLAPPING_WORDS, WORD, INT, *NAME_TABLE)
-        for offset in (types.int32, INT)
-    ],
+    type_kernels.names_to_codes: TO_CODES,
+    type_kernels.short_names_to_codes: TO_CODES,
 }
 
 

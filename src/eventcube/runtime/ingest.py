@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import valid_mask
-from eventcube.engine.kernels import Array, Bools, Ints, time_order
+from eventcube.engine.kernels import Array, Bools, Ints, read_only, time_order, time_span
 from eventcube.engine.ranks import Ranks
 from eventcube.engine.released import Released
 from eventcube.engine.saved import BOUND, DamagedStateError, Saved
@@ -33,7 +33,7 @@ _SAVED = ("watermark", "latest", "rank", "arrived", "skipped_rows", "drained")
 class _Held:
     """Events of one batch that wait: rows of a table (None: all of it), their times and type codes.
 
-    Rows are numbered as they arrive, that of the table's first row is `first`.
+    Rows are numbered as they arrive, that of the table's first row is `first`. `ascends`: they are in order of time.
     """
 
     table: pa.Table
@@ -41,6 +41,7 @@ class _Held:
     ts: Ints
     types: Array | None
     first: int
+    ascends: bool
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -50,15 +51,27 @@ class _Held:
         count = int(np.count_nonzero(chosen))
         if count == len(self):
             return self
-        start = int(np.argmax(chosen)) if count else 0
-        if self.index is None and chosen[start : start + count].all():
-            # They follow each other, as in sorted input.
-            end = start + count
-            types = None if self.types is None else self.types[start:end]
-            return _Held(self.table.slice(start, count), None, self.ts[start:end], types, self.first + start)
         rows = np.flatnonzero(chosen)
         index = rows if self.index is None else self.index[rows]
-        return _Held(self.table, index, self.ts[rows], None if self.types is None else self.types[rows], self.first)
+        types = None if self.types is None else self.types[rows]
+        return _Held(self.table, index, self.ts[rows], types, self.first, self.ascends)
+
+    def cut(self, time: int) -> tuple[_Held, _Held]:
+        """The events before a time, and the others."""
+        if not self.ascends:
+            before = self.ts < time
+            return self.where(before), self.where(~before)
+        place = int(self.ts.searchsorted(time))
+        return self._slice(0, place), self._slice(place, len(self))
+
+    def _slice(self, start: int, end: int) -> _Held:
+        if end - start == len(self):
+            return self
+        types = None if self.types is None else self.types[start:end]
+        if self.index is not None:
+            return _Held(self.table, self.index[start:end], self.ts[start:end], types, self.first, self.ascends)
+        table = self.table.slice(start, end - start)
+        return _Held(table, None, self.ts[start:end], types, self.first + start, self.ascends)
 
     @property
     def numbers(self) -> Ints:
@@ -117,16 +130,19 @@ class Ingest:
             reasons += [(NO_TIME, null), (BAD_TIME, ~valid & ~null)]
         if self.schema.type is not None and table.column(self.schema.type).null_count:
             reasons.append((NO_TYPE, np.asarray(table.column(self.schema.type).is_null())))
-        if len(ts) and ts.min() < self.watermark:
+        span = time_span(ts) if len(ts) else None
+        if span is not None and span[0] < self.watermark:
             reasons.append((LATE, ts < self.watermark))
         if any(bad.any() for _, bad in reasons):
             table, ts = self._skip(table, ts, reasons)
-        if len(ts):
-            self.profile.take(table, ts)
-            self.latest = max(self.latest, int(ts.max()))
-            self._hold(self._arrived(table, ts))
+            span = time_span(ts) if len(ts) else None
+        if span is not None:
+            low, high, ascends = span
+            self.profile.take(table, low, high)
+            self.latest = max(self.latest, high)
+            self._hold(self._arrived(table, ts, ascends=ascends))
 
-    def _arrived(self, table: pa.Table, ts: Ints) -> _Held:
+    def _arrived(self, table: pa.Table, ts: Ints, *, ascends: bool) -> _Held:
         """Usable rows as events that wait."""
         types = None
         if self.schema.type is not None:
@@ -134,7 +150,7 @@ class Ingest:
             types = self.names.codes(column)
             self.profile.record_types(self.names.names, types, column)
         self.arrived += len(ts)
-        return _Held(table, None, ts, types, self.arrived - len(ts))
+        return _Held(table, None, ts, types, self.arrived - len(ts), ascends)
 
     def _relevant(self, events: _Held) -> _Held:
         """The events that a query can use."""
@@ -175,16 +191,16 @@ class Ingest:
             return self._released(_joined(before))
         released = []
         for events in before:
-            final = events.ts < self.watermark
-            released.append(events.where(final))
-            if len(released[-1]) < len(events):
+            final, waiting = events.cut(self.watermark)
+            released.append(final)
+            if len(waiting):
                 # What waits is not looked at again before its time comes.
-                self._hold(self._relevant(events.where(~final)))
+                self._hold(self._relevant(waiting))
         return self._released(_joined(released))
 
     def _released(self, events: _Held) -> Released:
         """Events in order of time; their columns stay as they are."""
-        is_sorted = not self.schema.order_by and (events.ts[1:] >= events.ts[:-1]).all()
+        is_sorted = not self.schema.order_by and events.ascends
         events = events if is_sorted else self._relevant(events)
         table, index, ts, types = events.table, events.index, events.ts, events.types
         order: Ints | None = None
@@ -253,12 +269,12 @@ class Ingest:
             raise DamagedStateError("an event was held that was late, or later than the latest")
         if len(ts):
             arrived, self.arrived = self.arrived, self.arrived - len(ts)
-            self._hold(self._arrived(held, ts))
+            self._hold(self._arrived(held, ts, ascends=time_span(ts)[2]))
             self.arrived = arrived
         # Events that were held before, and released since then, leave.
         before, self._held = self._held, []
         for events in before:
-            self._hold(events.where(events.ts >= self.watermark))
+            self._hold(events.cut(self.watermark)[1])
 
     def skipped_table(self) -> pa.Table:
         """The rows skipped so far, with the reason in an extra column."""
@@ -276,12 +292,14 @@ def _joined(held: list[_Held]) -> _Held:
         rows = [np.arange(len(events)) if events.index is None else events.index for events in held]
         index = np.concatenate([own + start for own, start in zip(rows, starts, strict=False)])
     types = [events.types for events in held if events.types is not None]
+    ts = np.concatenate([events.ts for events in held])
     return _Held(
         pa.concat_tables([events.table for events in held]),
         index,
-        np.concatenate([events.ts for events in held]),
+        ts,
         np.concatenate(types) if types else None,
         held[0].first,
+        not len(ts) or time_span(ts)[2],
     )
 
 
@@ -333,7 +351,8 @@ def read_times(column: pa.ChunkedArray, schema: EventSchema) -> tuple[Ints, Bool
         column = pa.chunked_array([pa.nulls(len(column), pa.int64())])
     read = to_column(column)
     assert read.values.dtype == np.int64
-    if len(read.values) and (read.values.max() >= 2**62 or read.values.min() <= -(2**62)):
+    low, high, _ = time_span(read_only(read.values)) if len(read.values) else (0, 0, True)
+    if high >= 2**62 or low <= -(2**62):
         extreme = (read.values >= 2**62) | (read.values <= -(2**62))
         valid = ~extreme if read.valid is None else read.valid & ~extreme
         return np.where(valid, read.values, 0), valid

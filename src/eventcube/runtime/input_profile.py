@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.kernels import Array, Ints
+from eventcube.engine.kernels import Array
 from eventcube.schema import EventSchema, Kind, kind_of
 from eventcube.slips import example_of
 
@@ -49,13 +49,12 @@ class InputProfile:
         """The number of rows, usable or not."""
         return self.usable + sum(self.reasons.values())
 
-    def take(self, table: pa.Table, ts: Ints) -> None:
-        """Record usable rows and their times."""
-        self.usable += len(ts)
+    def take(self, table: pa.Table, low: int, high: int) -> None:
+        """Record usable rows, with their earliest and latest time."""
+        self.usable += table.num_rows
         if self.first is None and self.schema.type is None:
             self.first = table
         if self.whole_numbers:
-            low, high = int(ts.min()), int(ts.max())
             self.earliest = low if self.earliest is None else min(self.earliest, low)
             self.latest = high if self.latest is None else max(self.latest, high)
 
