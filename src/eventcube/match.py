@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
-from eventcube.engine.kernels import Ints, time_span
+from eventcube.engine.kernels import Ints
+from eventcube.engine.order_kernels import time_span
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Query
 from eventcube.options import MatchSettings, Options, RowSettings, invalid_argument, options

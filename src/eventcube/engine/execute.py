@@ -17,7 +17,8 @@ import numpy as np
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, place_among, valid_mask
-from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, group, latest, seek_in
+from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, latest, seek_in
+from eventcube.engine.order_kernels import group
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Parts

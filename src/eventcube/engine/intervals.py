@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from eventcube.engine.compiled import compiled
-from eventcube.engine.kernels import Ints, group, search
+from eventcube.engine.kernels import Ints, search
+from eventcube.engine.order_kernels import group
 
 
 @compiled

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from eventcube.engine.columns import codes_of
-from eventcube.engine.kernels import Ints, group
+from eventcube.engine.kernels import Ints
+from eventcube.engine.order_kernels import group
 from eventcube.engine.payload import Payload
 from eventcube.engine.released import Released
 

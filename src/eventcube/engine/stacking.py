@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from eventcube.engine.columns import Columns, to_column
 from eventcube.engine.expressions import Look, holds, valid_mask
-from eventcube.engine.kernels import Array, Ints, stack_types
+from eventcube.engine.kernels import Array, Ints
+from eventcube.engine.order_kernels import stack_types
 from eventcube.engine.payload import Payload
 from eventcube.engine.released import Released
 from eventcube.engine.retention import places_of

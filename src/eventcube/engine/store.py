@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, group, links, read_only, seek, window_ends, window_starts
+from eventcube.engine.kernels import Array, Bools, Ints, links, read_only, seek
+from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.steps import State

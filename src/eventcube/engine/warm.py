@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-from eventcube.engine import intervals, kernels, type_kernels
+from eventcube.engine import intervals, kernels, order_kernels, type_kernels
 from eventcube.engine.compiled import CONFIG, LOOPS, cache_folder
 from eventcube.errors import OptionError
 
@@ -39,12 +39,12 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.exists: [(INTS, INTS, TESTS)],
     kernels.latest: [(INTS, INTS, TESTS)],
     kernels.count: [(INTS, INTS, TESTS)],
-    kernels.window_starts: [(READ_ONLY, INTS, INT)],
-    kernels.window_ends: [(READ_ONLY, INTS, INT)],
-    kernels.group: [(INTS, INT)],
-    kernels.time_order: [(INTS,), (READ_ONLY,)],
-    kernels.time_span: [(INTS,), (READ_ONLY,)],
-    kernels.stack_types: [(types.int32[::1], INT, types.boolean)],
+    order_kernels.window_starts: [(READ_ONLY, INTS, INT)],
+    order_kernels.window_ends: [(READ_ONLY, INTS, INT)],
+    order_kernels.group: [(INTS, INT)],
+    order_kernels.time_order: [(INTS,), (READ_ONLY,)],
+    order_kernels.time_span: [(INTS,), (READ_ONLY,)],
+    order_kernels.stack_types: [(types.int32[::1], INT, types.boolean)],
     intervals.pairs_of: [(INTS,) * 8],
     intervals.combined: [(TABLE, rows, INTS, INTS, INT) for rows in (TABLE, STRIDED)],
     intervals.counts_of: [(INTS,) * 5],

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from eventcube.engine.columns import text_ranks, to_column, to_microseconds
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import valid_mask
-from eventcube.engine.kernels import Array, Bools, Ints, read_only, time_order, time_span
+from eventcube.engine.kernels import Array, Bools, Ints, read_only
+from eventcube.engine.order_kernels import time_order, time_span
 from eventcube.engine.ranks import Ranks
 from eventcube.engine.released import Released
 from eventcube.engine.saved import BOUND, DamagedStateError, Saved

@@ -9,21 +9,8 @@ import numpy as np
 import pytest
 
 from eventcube.engine.execute import CHUNK, NO_TESTS
-from eventcube.engine.kernels import (
-    BLOCK,
-    OPERATORS,
-    Ints,
-    Tests,
-    count,
-    exists,
-    expand,
-    group,
-    links,
-    seek,
-    seek_in,
-    window_ends,
-    window_starts,
-)
+from eventcube.engine.kernels import BLOCK, OPERATORS, Ints, Tests, count, exists, expand, links, seek, seek_in
+from eventcube.engine.order_kernels import group, window_ends, window_starts
 
 SEEDS = range(20)
 PYTHON = {

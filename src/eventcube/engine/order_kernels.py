@@ -1,0 +1,129 @@
+"""The compiled loops that put events in order: by time, by key, by type; and the windows that follow from the order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventcube.engine.compiled import compiled
+from eventcube.engine.kernels import Array, Ints
+
+
+@compiled
+def window_starts(metric: Ints, starts: Ints, width: int) -> Ints:
+    """For each row the first row of its segment whose metric is at least its own less the width.
+
+    `starts` holds the first row of each segment and, last, the number of rows; the metric ascends in a segment.
+    """
+    out = np.empty(metric.size, np.int64)
+    for s in range(starts.size - 1):
+        at = i = starts[s]
+        while i < starts[s + 1]:
+            # Either the row or its start moves on, without a branch that would be mispredicted half of the time.
+            out[i] = at
+            behind = metric[i] - metric[at] > width
+            at += behind
+            i += not behind
+    return out
+
+
+@compiled
+def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
+    """For each row the row after the last one of its segment whose metric is at most its own plus the width."""
+    out = np.empty(metric.size, np.int64)
+    for s in range(starts.size - 1):
+        at = i = starts[s]
+        end = starts[s + 1]
+        while at < end:
+            out[i] = at
+            inside = metric[at] - metric[i] <= width
+            at += inside
+            i += not inside
+        out[i:end] = end
+    return out
+
+
+@compiled
+def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
+    """The order that sorts rows by code and keeps their order otherwise, and where each code's rows begin."""
+    starts = np.zeros(groups + 1, np.int64)
+    for i in range(codes.size):
+        starts[codes[i] + 1] += 1
+    for g in range(groups):
+        starts[g + 1] += starts[g]
+    place = starts[:-1].copy()
+    order = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        order[place[codes[i]]] = i
+        place[codes[i]] += 1
+    return order, starts
+
+
+@compiled
+def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, Ints]:
+    """The rows whose code is not -1 (or all), then their places by code, and where each code's places begin.
+
+    A place is a position among the rows that are returned; codes are from -1 to before `types`.
+    """
+    # No branch depends on a code: types come in no order that a branch predictor could learn.
+    size = 0
+    for i in range(codes.size):
+        size += take_any | (codes[i] >= 0)
+    # One place more, for rows after the last one that is taken.
+    index = np.empty(size + 1, np.int64)
+    written = 0
+    for i in range(codes.size):
+        index[written] = i
+        written += take_any | (codes[i] >= 0)
+    index = index[:size]
+    counts = np.zeros(types + 1, np.int64)
+    for k in range(size):
+        counts[codes[index[k]] + 1] += 1
+    starts = np.zeros(types + 1, np.int64)
+    for t in range(types):
+        starts[t + 1] = starts[t] + counts[t + 1]
+    order = np.empty(starts[types] + 1, np.int64)
+    at = np.append(starts[:-1], starts[types])
+    for k in range(size):
+        code = codes[index[k]]
+        order[at[code]] = k
+        at[code] += code >= 0
+    return index, order[:-1], starts
+
+
+@compiled
+def time_span(ts: Ints) -> tuple[int, int, bool]:
+    """The earliest and the latest of some times, and whether they ascend."""
+    low = high = before = ts[0]
+    ascends = True
+    for i in range(ts.size):
+        low, high = min(low, ts[i]), max(high, ts[i])
+        ascends &= before <= ts[i]
+        before = ts[i]
+    return low, high, ascends
+
+
+@compiled
+def time_order(ts: Ints) -> Ints:
+    """The order that sorts times, and keeps the order of equal ones: a radix sort over the bits that differ."""
+    low, high = ts[0], ts[0]
+    for i in range(ts.size):
+        low, high = min(low, ts[i]), max(high, ts[i])
+    # As unsigned numbers, so that times that are far apart do not overflow.
+    base, span = np.uint64(low), np.uint64(high) - np.uint64(low)
+    order, other = np.arange(ts.size), np.empty(ts.size, np.int64)
+    digit, mask = np.uint64(11), np.uint64((1 << 11) - 1)
+    shift = np.uint64(0)
+    while shift < np.uint64(64) and span >> shift > np.uint64(0):
+        starts = np.zeros((1 << 11) + 1, np.int64)
+        for i in range(ts.size):
+            starts[np.int64(((np.uint64(ts[i]) - base) >> shift) & mask) + 1] += 1
+        for d in range(1 << 11):
+            starts[d + 1] += starts[d]
+        for i in range(ts.size):
+            row = order[i]
+            place = np.int64(((np.uint64(ts[row]) - base) >> shift) & mask)
+            other[starts[place]] = row
+            starts[place] += 1
+        order, other = other, order
+        shift += digit
+    return order
