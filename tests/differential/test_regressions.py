@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import cycle
+from random import Random
 from unittest.mock import patch
 
 import pytest
@@ -13,9 +15,10 @@ from eventcube.engine.views import view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
-from tests.differential.compare import check
+from eventcube.optimizer.sharing import SharingChoice
+from tests.differential.compare import check, engine_batches
 from tests.differential.modes import in_chunks
-from tests.differential.rows import check_rows
+from tests.differential.rows import check_rows, compare_rows
 from tests.oracle.brute import Event
 from tests.oracle.generate import PLAIN, Options
 from tests.oracle.shorthand import stream
@@ -261,3 +264,20 @@ def test_moments(query: str, zone: str | None, first: datetime, expected: int) -
     given = [replace(e, ts=start + e.ts, zones={"ts": zone}) for e in stream("A0 A1 A2 A3 A4")]
     for cut in _cuts(given):
         assert len(check(parse(f"PATTERN {query} WITHIN 1 ms"), given, PLAIN, cut)) == expected
+
+
+def test_negated_parts_of_programs_that_take_turns_are_told_apart() -> None:
+    """Steps of the program from the first components on had the numbers of others, and took over their views."""
+    queries = [
+        parse("PATTERN SEQ(A a, !SEQ(X x, Y y), B b, !SEQ(Z z, V v), C c) WITHIN 30 ms"),
+        parse("PATTERN SEQ(A a, !SEQ(X x, Y y), B b, D d) WITHIN 30 ms"),
+    ]
+    turns = cycle((frozenset(), frozenset({"q1", "q2"})))
+    for seed in range(20):
+        rng = Random(seed)
+        events = stream(" ".join(f"{rng.choice('AABBCCDXYZV')}{i}" for i in range(60)))
+        with patch.object(SharingChoice, "choose", lambda *_: next(turns)):
+            batches = list(engine_batches(queries, events, PLAIN, [7] * 9, {3, 6}, separate=True, strategy="balanced"))
+        for i, query in enumerate(queries, 1):
+            found = [batch for name, batch in batches if name == f"q{i}"]
+            compare_rows(query, events, PLAIN, found, [7] * 9, {3, 6})

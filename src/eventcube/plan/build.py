@@ -46,15 +46,18 @@ def build(
     return plan, fired
 
 
-def program_from_start(logical: LogicalQuery) -> Program | None:
-    """A program that binds single events from the first on; None for a query that is no SEQ of them, or looks ahead."""
+def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
+    """A program that binds single events from the first on; None for a query that is no SEQ of them, or looks ahead.
+
+    Its steps are numbered from `first` on.
+    """
     node = logical.region.node
     if not isinstance(node, Seq) or not all(isinstance(part, Leaf) for part in positive_parts(node)):
         return None
     if _is_forward(Order(logical.region, logical.slots, outermost=True)):
         return None
     (program,), _ = rewrite_steps((program_of(logical, from_start=True)[0],))
-    return numbered(program)
+    return numbered(program, first)
 
 
 def program_of(logical: LogicalQuery, *, from_start: bool = False) -> tuple[Program, Progress]:

@@ -14,6 +14,7 @@ from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import with_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.rules.rewrite import rewrite
+from eventcube.plan.steps import Program, highest_number
 from eventcube.plan.workload import WorkloadPlan, WorkloadQuery, plan_workload
 from eventcube.schema import EventSchema
 
@@ -50,13 +51,18 @@ def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None) -> Wo
         name: program
         for key, names in begun.items()
         for name in names
-        if key is not None and len(names) > 1 and (program := program_from_start(plans[name].logical)) is not None
+        if key is not None and len(names) > 1 and (program := _from_start(plans[name])) is not None
     }
     queries = {
         name: replace(query, from_start=from_start[name]) if name in from_start else query
         for name, query in workload.queries.items()
     }
     return replace(workload, queries=queries)
+
+
+def _from_start(planned: Planned) -> Program | None:
+    programs = tuple(alternative.program for alternative in planned.physical.alternatives)
+    return program_from_start(planned.logical, 1 + highest_number(programs))
 
 
 def _beginning(query: WorkloadQuery) -> object:

@@ -297,10 +297,25 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
 _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms")
 
 
-def numbered(programs: _Programs) -> _Programs:
-    """The programs with a number for each step; a step that is shared by several places has one."""
-    count = itertools.count(1)
+def numbered(programs: _Programs, first: int = 1) -> _Programs:
+    """The programs with a number for each step; a step that is shared by several places has one.
+
+    Steps of one query have different numbers, by which what strategies keep for parts is found.
+    """
+    count = itertools.count(first)
     return rebuilt(programs, lambda node: replace(node, id=next(count)) if isinstance(node, Step) else node)
+
+
+def highest_number(programs: tuple[Program, ...]) -> int:
+    """The highest number of a step in the programs, at any depth."""
+    numbers = [0]
+
+    def note(node: Any) -> Any:
+        numbers.append(node.id if isinstance(node, Step) else 0)
+        return node
+
+    rebuilt(programs, note)
+    return max(numbers)
 
 
 def is_open(program: Program) -> bool:
