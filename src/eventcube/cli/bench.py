@@ -41,7 +41,8 @@ def bench() -> None:
 @_OUT
 @click.option("--events", default=1_000_000, show_default=True, help="How many trades.")
 @_repetitions(7)
-def engine(out: Path, events: int, repetitions: int) -> None:
+@click.option("--stages", is_flag=True, help="Where the time goes, and what shuffled events cost, instead.")
+def engine(out: Path, events: int, repetitions: int, stages: bool) -> None:
     """Time the five queries in one process on one core, beside DuckDB's best self-join; the matches must agree.
 
     \b
@@ -50,9 +51,10 @@ def engine(out: Path, events: int, repetitions: int) -> None:
     """
     try:
         from eventcube.bench.engine import bench_engine
+        from eventcube.bench.stages import bench_stages
     except ModuleNotFoundError as error:
         raise _not_installed(error) from None
-    bench_engine(out, events=events, repetitions=repetitions)
+    (bench_stages if stages else bench_engine)(out, events=events, repetitions=repetitions)
 
 
 @bench.command(short_help="Many queries together, one after the other, and in DuckDB.")
