@@ -112,6 +112,21 @@ def grouped(title: str, columns: Sequence[Column], chosen: Sequence[int], rows: 
     return table
 
 
+def listed(title: str, columns: Sequence[Column], rows: Sequence[Any]) -> Table:
+    """A table of the rows in columns as wide as need be."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column.name, justify="right")
+    for row in rows:
+        table.add_row(*(column.text(row) for column in columns))
+    return table
+
+
+def judged(text: str, *, met: bool) -> str:
+    """A figure for a table, green if it meets its goal and red if not."""
+    return f"[{'green' if met else 'red'}]{text}[/]"
+
+
 def _total(chosen: Sequence[int]) -> int:
     """The width of a table, with its lines and a space on both sides of a cell."""
     return sum(chosen) + 3 * len(chosen) + 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# A colour-blind safe colour and a marker for each strategy, the same in every chart.
+# A colour-blind safe colour and a marker for each strategy or contestant, the same in every chart.
 STYLES = {
     "iterative": ("#444444", "s"),
     "rewrite": ("#e69f00", "D"),
@@ -18,6 +18,9 @@ STYLES = {
     "passive": ("#cc79a7", "P"),
     "balanced": ("#009e73", "o"),
     "auto": ("#0072b2", "*"),
+    "together": ("#0072b2", "o"),
+    "one after the other": ("#444444", "s"),
+    "DuckDB": ("#e69f00", "D"),
 }
 
 

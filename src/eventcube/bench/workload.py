@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from random import Random
+
+from eventcube.bench.trades import SYMBOLS
 
 VARIABLES = "abcde"
+HEADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,17 @@ class Sequence:
     @property
     def text(self) -> str:
         """The query for eventcube, which returns the times of the events."""
+        returned = ", ".join(f"{v}.ts AS {v}" for v in self.variables)
+        return f"{self.pattern} RETURN {returned}"
+
+    @property
+    def counting(self) -> str:
+        """The query for eventcube, which counts its matches."""
+        return f"{self.pattern} AGG COUNT(*)"
+
+    @property
+    def pattern(self) -> str:
+        """The query without its result."""
         parts = [f"{symbol} {variable}" for symbol, variable in zip(self.symbols, self.variables, strict=True)]
         shared = list(self.variables)
         if self.absent:
@@ -44,8 +59,7 @@ class Sequence:
         if self.rising:
             parts += [f"{b}.price > {a}.price" for a, b in pairwise(self.variables)]
         window = f"{self.window_ms // 1000} s" if self.window_ms % 1000 == 0 else f"{self.window_ms} ms"
-        returned = ", ".join(f"{v}.ts AS {v}" for v in self.variables)
-        return f"PATTERN SEQ({', '.join(parts)}) WITHIN {window} RETURN {returned}"
+        return f"PATTERN SEQ({', '.join(parts)}) WITHIN {window}"
 
     def keyed(self, key: str = "account", keys: int = 1000) -> Sequence:
         """The same sequence by key, with a window longer by the number of keys, as events of one key are rarer."""
@@ -61,3 +75,18 @@ Q5 = Sequence("Q5", ("QQQ", "DELL", "INTC", "FCF", "ROM"), 60)
 ENGINE_QUERIES = (Q1, Q2, Q3, Q4, Q5)
 KEYED_QUERIES = (Q1.keyed(), Q2.keyed(), Q3, Q4.keyed(), Q5.keyed())
 EVERY_QUERY = {q.name: q for q in (*ENGINE_QUERIES, *KEYED_QUERIES)}
+
+
+def related_queries(count: int, *, window_ms: int = 20, seed: int = 0) -> tuple[Sequence, ...]:
+    """Different sequences of three and four symbols that begin with one of eight pairs; fewer are the first of more."""
+    draw = Random(seed)
+    heads: list[tuple[str, ...]] = []
+    while len(heads) < HEADS:
+        head = tuple(draw.sample(SYMBOLS, 2))
+        heads += [head] if head not in heads else []
+    chosen: dict[tuple[str, ...], None] = {}
+    while len(chosen) < count:
+        head = heads[len(chosen) % HEADS]
+        others = [symbol for symbol in SYMBOLS if symbol not in head]
+        chosen[(*head, *draw.sample(others, draw.choice((1, 2))))] = None
+    return tuple(Sequence(f"q{i}", symbols, window_ms) for i, symbols in enumerate(chosen, 1))

@@ -41,7 +41,8 @@ def bench() -> None:
 @_OUT
 @click.option("--events", default=1_000_000, show_default=True, help="How many trades.")
 @_repetitions(7)
-def engine(out: Path, events: int, repetitions: int) -> None:
+@click.option("--stages", is_flag=True, help="Where the time goes, and what shuffled events cost, instead.")
+def engine(out: Path, events: int, repetitions: int, stages: bool) -> None:
     """Time the five queries in one process on one core, beside DuckDB's best self-join; the matches must agree.
 
     \b
@@ -50,9 +51,41 @@ def engine(out: Path, events: int, repetitions: int) -> None:
     """
     try:
         from eventcube.bench.engine import bench_engine
+        from eventcube.bench.stages import bench_stages
     except ModuleNotFoundError as error:
         raise _not_installed(error) from None
-    bench_engine(out, events=events, repetitions=repetitions)
+    (bench_stages if stages else bench_engine)(out, events=events, repetitions=repetitions)
+
+
+@bench.command(short_help="Many queries together, one after the other, and in DuckDB.")
+@_OUT
+@click.option("--events", default=1_000_000, show_default=True, help="How many trades.")
+@click.option(
+    "--queries",
+    "numbers",
+    multiple=True,
+    type=click.IntRange(1, 500),
+    default=(1, 10, 50, 200),
+    show_default=True,
+    help="How many queries; can be given several times.",
+)
+@_repetitions(5)
+@click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
+def many(out: Path, events: int, numbers: tuple[int, ...], repetitions: int, plots: bool) -> None:
+    """Time related queries on one core: together, one after the other and in DuckDB; the matches must agree.
+
+    Also their planning, pushes of one event, and the bytes of their states.
+
+    \b
+    Example:
+      eventcube bench many --queries 1 --queries 50
+    """
+    try:
+        from eventcube.bench.many import bench_many
+
+        bench_many(out, events=events, repetitions=repetitions, numbers=numbers, plots=plots)
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
 
 
 @bench.command(short_help="ec.match on Spark against an identity function and Spark SQL.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eventcube.bench.measure import Column, Timing, alternate, fastest, grouped, one_core, save, widths
+from eventcube.bench.measure import Column, Timing, alternate, fastest, grouped, judged, listed, one_core, save, widths
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,14 @@ def test_no_cell_is_cut_and_a_line_is_between_groups() -> None:
         "│    Q2 │ 3,000,000 │",
         "└───────┴───────────┘",
     ]
+
+
+def test_a_figure_is_coloured_by_its_goal() -> None:
+    shown = StringIO()
+    columns = [COLUMNS[0], Column("rate", lambda r: judged(f"{r.rate:,.0f}", met=r.rate > 1e6))]
+    Console(file=shown, width=40, force_terminal=True, color_system="standard").print(listed("", columns, ROWS[:2]))
+    assert "\x1b[31m1,000,000\x1b[0m" in shown.getvalue()
+    assert "\x1b[32m2,000,000\x1b[0m" in shown.getvalue()
 
 
 def test_one_core_gives_the_others_back() -> None:

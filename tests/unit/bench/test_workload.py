@@ -20,6 +20,10 @@ def test_text_says_what_the_fields_say(query: Sequence, text: str) -> None:
     assert query.text.startswith(f"PATTERN {text} RETURN a.ts AS a, b.ts AS b")
 
 
+def test_a_query_that_counts() -> None:
+    assert Q1.counting == "PATTERN SEQ(INTC a, DELL b, QQQ c) WITHIN 50 ms AGG COUNT(*)"
+
+
 @pytest.mark.parametrize("query", EVERY_QUERY.values(), ids=EVERY_QUERY)
 def test_every_query_can_be_read(query: Sequence) -> None:
     parse(query.text)

@@ -11,6 +11,8 @@ from tests.unit.cli.conftest import Call
         ("nested --scale 0", "'--scale': 0.0 is not in the range x>0"),
         ("nested --scale -1", "'--scale': -1.0 is not in the range x>0"),
         ("engine --repetitions 0", "'--repetitions': 0 is not in the range x>=1"),
+        ("many --repetitions 0", "'--repetitions': 0 is not in the range x>=1"),
+        ("many --queries 0", "'--queries': 0 is not in the range 1<=x<=500"),
         ("spark --repetitions 0", "'--repetitions': 0 is not in the range x>=1"),
     ],
 )
