@@ -26,11 +26,12 @@ def smaller_cases(case: Case) -> Iterator[Case]:
     """The case with one thing less: an event, a qual, a part, a clause."""
     for i in range(len(case.events)):
         yield case._replace(events=case.events[:i] + case.events[i + 1 :])
-    for query in _smaller_queries(case.query):
+    for query in smaller_queries(case.query):
         yield case._replace(query=replace(query, text=query_to_text(query)))
 
 
-def _smaller_queries(query: Query) -> Iterator[Query]:
+def smaller_queries(query: Query) -> Iterator[Query]:
+    """The query with one thing less: a qual, a part, a clause."""
     if query.limit is not None:
         yield replace(query, limit=None)
     if query.returns:

@@ -7,10 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eventcube import markup
-from eventcube.errors import InputError
+from eventcube.concepts.read import json_to_children, table_to_children, yaml_to_children
+from eventcube.errors import InputError, did_you_mean
 
 # The most types shown of a hierarchy.
 _SHOWN = 500
@@ -41,22 +40,22 @@ class Concepts:
     @classmethod
     def from_yaml(cls, path: str | Path) -> Concepts:
         """Read `Concept: [type, …]` or nested mappings from a YAML file."""
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}", code="EC314") from None
-        except UnicodeDecodeError:
-            raise InputError(f"{path} is not text in UTF-8", code="EC311", hint="is it really YAML?") from None
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            problem = getattr(error, "problem", None) or "it is not text"
-            raise InputError(f"{path} is not YAML{place}: {problem}", code="EC311") from None
-        if not isinstance(content, dict):
-            raise InputError(
-                f"{path} has no hierarchy of types", code="EC311", hint="write, say, Computer: [INTC, MSFT]"
-            )
-        return cls(content)
+        return cls(yaml_to_children(path))
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Concepts:
+        """Read `{"Concept": ["type", …]}` or nested objects from a JSON file."""
+        return cls(json_to_children(path))
+
+    @classmethod
+    def from_table(cls, table: Any, *, child: str = "child", parent: str = "parent") -> Concepts:
+        """Read a table (Arrow, pandas, polars) of types and their parents; the rows of roots have no parent.
+
+        >>> print(Concepts.from_table({"child": ["Stock", "INTC"], "parent": [None, "Stock"]}))
+        Stock
+          INTC
+        """
+        return cls(table_to_children(table, child, parent))
 
     def _add(self, children: Mapping[str, Any]) -> None:
         for concept, below in children.items():
@@ -88,12 +87,20 @@ class Concepts:
         self._names[child] = None
 
     def _refuse_cycles(self) -> None:
+        rooted: set[str] = set()
         for name in self._names:
-            seen = {name}
-            while (name := self.parents.get(name, "")) != "":
-                if name in seen:
-                    raise InputError(f"{name!r} is below itself", code="EC313")
-                seen.add(name)
+            path = {name: None}
+            while name not in rooted and name in self.parents:
+                name = self.parents[name]
+                if name in path:
+                    cycle = [*path][[*path].index(name) :]
+                    raise InputError(
+                        f"{name!r} is below itself: {' → '.join([*cycle, name])}",
+                        code="EC313",
+                        hint="each type is followed by its parent; take one of them out",
+                    )
+                path[name] = None
+            rooted.update(path)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,12 +114,8 @@ class Concepts:
         >>> Concepts({"Stock": ["Computer", "Bank"], "Computer": ["INTC"]}).depth_first
         ('Stock', 'Computer', 'INTC', 'Bank')
         """
-        ordered: list[str] = []
-        todo = [name for name in reversed(self._names) if name not in self.parents]
-        while todo:
-            ordered.append(todo.pop())
-            todo += reversed(self._children.get(ordered[-1], []))
-        return tuple(ordered)
+        roots = (name for name in self._names if name not in self.parents)
+        return tuple(name for root in roots for name in (root, *self.descendants(root)))
 
     @cached_property
     def _children(self) -> dict[str, list[str]]:
@@ -151,6 +154,38 @@ class Concepts:
             found.update(below)
             todo.extend(below)
         return frozenset(found)
+
+    def check_known(self, name: str) -> None:
+        """Refuse a name that the hierarchy does not have; the message says which are like it."""
+        if name not in self._names:
+            raise InputError(
+                f"the hierarchy has no type {name!r}", code="EC318", hint=did_you_mean(name, self._names, "it")
+            )
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """The types directly below a type."""
+        return tuple(self._children.get(name, ()))
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """The types above a type, its parent first.
+
+        >>> Concepts({"Stock": {"Computer": ["INTC"]}}).ancestors("INTC")
+        ('Computer', 'Stock')
+        """
+        return tuple(reversed(self._path(name)[:-1]))
+
+    def descendants(self, name: str) -> tuple[str, ...]:
+        """The types below a type, each followed by those below it.
+
+        >>> Concepts({"Stock": ["Computer", "Bank"], "Computer": ["INTC"]}).descendants("Stock")
+        ('Computer', 'INTC', 'Bank')
+        """
+        ordered: list[str] = []
+        todo = [*reversed(self._children.get(name, []))]
+        while todo:
+            ordered.append(todo.pop())
+            todo += reversed(self._children.get(ordered[-1], []))
+        return tuple(ordered)
 
     def at_level(self, level: int) -> tuple[tuple[str, str], ...]:
         """For each type below a level of the forest its ancestor there; the roots are level 1.
