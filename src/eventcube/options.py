@@ -31,6 +31,9 @@ UNITS_IN_MICROSECONDS = {
 
 
 AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
+# How several queries share work.
+INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE = "independent", "top-down", "bottom-up", "chase"
+SHARINGS = (AUTO, INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,15 @@ class MatchSettings(RowSettings, total=False):
             "the name of a strategy, or names by a variable of each nested part",
         ),
     ]
+    sharing: Annotated[
+        str,
+        Setting(
+            AUTO,
+            "How several queries share work: independent (each by itself), top-down (from coarser queries), bottom-up "
+            "(from finer ones), chase (from whichever costs least), or auto.",
+            f"one of {', '.join(SHARINGS)}",
+        ),
+    ]
     limit: Annotated[
         int | None, Setting(None, "The maximum number of matches; the earliest are kept.", "a whole number, or None")
     ]
@@ -127,6 +139,7 @@ class Options:
     order_by: tuple[str, ...]
     concepts: Concepts | None
     strategy: StrategyChoice
+    sharing: str
     limit: int | None
     lateness: int
 
@@ -149,6 +162,7 @@ def options(**settings: Unpack[Settings]) -> Options:
         order_by=_column_names("order_by", values["order_by"]),
         concepts=_concepts(values["concepts"]),
         strategy=_strategy_choice(values["strategy"]),
+        sharing=_sharing(values["sharing"]),
         limit=_limit(values["limit"]),
         lateness=microseconds(values["lateness"]),
     )
@@ -189,6 +203,12 @@ def _strategy_choice(value: Any) -> StrategyChoice:
     elif isinstance(value, str):
         return StrategyChoice(value)
     raise _invalid_setting("strategy", value)
+
+
+def _sharing(value: Any) -> str:
+    if _text("sharing", value) not in SHARINGS:
+        raise OptionError(f"unknown sharing {value!r}", code="EC401", hint=SETTINGS["sharing"].accepts)
+    return str(value)
 
 
 def _limit(value: Any) -> int | None:

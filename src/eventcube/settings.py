@@ -62,5 +62,7 @@ def _help(settings: dict[str, Setting]) -> str:
     lines = ["Settings:"]
     for name, setting in settings.items():
         text = f"{name}: {setting.meaning} Give {setting.accepts}."
-        lines.append(textwrap.fill(text, _HELP_WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8))
+        lines.append(
+            textwrap.fill(text, _HELP_WIDTH, break_on_hyphens=False, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        )
     return "\n".join(lines)

@@ -75,7 +75,7 @@ class Runner(Protocol):
 @click.option(
     "--input-format", type=click.Choice(list(FORMATS)), help="The format of the input, if its name does not say."
 )
-@takes_options(*EVENT_SETTINGS, "limit", "strategy")
+@takes_options(*EVENT_SETTINGS, "limit", "strategy", "sharing")
 @click.option("--flat", is_flag=True, help="A column a_ts, a_id, … for each column of an event a, instead of a struct.")
 @click.option("--master", default="local[*]", show_default=True, help="The Spark master.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")

@@ -10,7 +10,7 @@ import click
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import OptionError
-from eventcube.options import SETTINGS, UNITS_IN_MICROSECONDS, options
+from eventcube.options import SETTINGS, SHARINGS, UNITS_IN_MICROSECONDS, options
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -28,6 +28,7 @@ _TYPES: dict[str, Any] = {
     "concepts": click.Path(),
     "time_unit": click.Choice(list(UNITS_IN_MICROSECONDS)),
     "limit": click.IntRange(1),
+    "sharing": click.Choice(list(SHARINGS)),
 }
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class Counters:
-    """Work done. Candidates are events looked at in a join or a negation.
+    """Work done. Candidates are events looked at in a join or a negation; made are the partial matches that joins gave,
+    complete ones among them, unless these were only counted.
 
     Rows are those of the input, events those that were accepted (on Spark: that tasks have read).
     Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups
@@ -21,6 +22,7 @@ class Counters:
     set_aside: int = 0
     late: int = 0
     candidates: int = 0
+    made: int = 0
     inner_computed: int = 0
     inner_reused: int = 0
     inner_unused: int = 0

@@ -11,9 +11,10 @@ from eventcube.engine.allocator import keep_freed_memory
 from eventcube.engine.counters import Counters
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution, scratch
+from eventcube.engine.flow import Result
 from eventcube.engine.output import Output
 from eventcube.engine.query import RunningQuery
-from eventcube.engine.query_group import QueryGroup, Result
+from eventcube.engine.query_group import QueryGroup
 from eventcube.engine.released import Released
 from eventcube.engine.state import State
 from eventcube.engine.store import States
@@ -32,10 +33,10 @@ class Engine:
         self.state = State(plan, columns)
         buffers = scratch()
         self.queries = {name: RunningQuery(name, query, buffers) for name, query in plan.queries.items()}
-        by_arrangement: dict[Arrangement, list[RunningQuery]] = {}
+        alike: dict[Arrangement, list[RunningQuery]] = {}
         for query in self.queries.values():
-            by_arrangement.setdefault(query.query.arrangement, []).append(query)
-        self.groups = [QueryGroup(arrangement, members, buffers) for arrangement, members in by_arrangement.items()]
+            alike.setdefault(query.query.arrangement.due_alike, []).append(query)
+        self.groups = [QueryGroup(members, buffers, plan.sharing) for members in alike.values()]
         self._limited = [query for query in self.queries.values() if query.sink.searches]
         self._full: set[str] = set()
         self.note_full()

@@ -8,7 +8,7 @@ from eventcube.engine.rows import Rows
 from eventcube.engine.state import State
 from eventcube.engine.store import SortedRows, States, Store
 from eventcube.plan.steps import State as EventState
-from eventcube.plan.workload import Arrangement
+from eventcube.plan.workload import Arrangement, StackKey
 
 
 class Evaluation:
@@ -19,7 +19,7 @@ class Evaluation:
         self.rows = state.rows
         self._sorted: dict[tuple[str, ...], SortedRows] = {}
 
-    def store(self, arrangement: Arrangement, stacks: tuple[int, ...], states: States) -> Store:
+    def store(self, arrangement: Arrangement, stacks: tuple[StackKey, ...], states: States) -> Store:
         """The events as a query sees them, whose slots have these stacks."""
         key = arrangement.sort_key
         if key not in self._sorted:
@@ -31,7 +31,7 @@ class Evaluation:
         sorted_rows = SortedRows(rows, arrangement.sort_key, self._state.plan.dictionary)
         return self._store(sorted_rows, arrangement, stacks, states)
 
-    def _store(self, rows: SortedRows, arrangement: Arrangement, stacks: tuple[int, ...], states: States) -> Store:
+    def _store(self, rows: SortedRows, arrangement: Arrangement, stacks: tuple[StackKey, ...], states: States) -> Store:
         gapless = self._state.gapless
         return Store(rows, stacks, states, arrangement.positions, arrangement.width, gapless=gapless)
 

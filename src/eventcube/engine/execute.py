@@ -32,6 +32,9 @@ from eventcube.plan.steps import (
     Fence,
     Filter,
     FilterByState,
+    InOrder,
+    KeepLatest,
+    Narrow,
     Nested,
     Program,
     Reject,
@@ -151,12 +154,24 @@ class Execution:
             case WithinWindow(slots):
                 starts = self.store.window_starts[table.last(slots)]
                 return iter([table.where(starts <= table.first(slots, optional=True))])
+            case InOrder(pairs):
+                ordered = [self.store.after(table[one]) <= table[other] for one, other in pairs]
+                return iter([table.where(np.all(ordered, axis=0))])
+            case Narrow(slot, stack):
+                return iter([table.where(self.store.sorted.stack(stack).has(table[slot]))])
+            case KeepLatest(bind):
+                return iter([self._keep_latest(bind, table)])
             case Nested():
-                return self.parts[step].join(table, self)
+                return self._counted(self.parts[step].join(table, self))
             case Reject():
                 return iter([self._reject(step, table)])
             case _:
                 assert_never(step)
+
+    def _counted(self, tables: Iterator[Table]) -> Iterator[Table]:
+        for out in tables:
+            self.counters.made += len(out)
+            yield out
 
     # Ranges.
 
@@ -202,17 +217,29 @@ class Execution:
             self.counters.candidates += tested
             out = self._filter(bind.filters, Table((*table.columns, bind.slot), data))
             if len(out):
+                self.counters.made += len(out)
                 yield out
+
+    def _keep_latest(self, bind: Bind, table: Table) -> Table:
+        """The partial matches whose event for the join is the latest candidate."""
+        others = table.only(c for c in table.columns if c != bind.slot)
+        candidates = self._candidates(bind, others)
+        return table.where(candidates.stack[self._latest_position(candidates)] == table[bind.slot])
 
     def _latest(self, bind: Bind, table: Table, candidates: _Candidates) -> Table:
         """Each partial match with its latest candidate."""
+        position = self._latest_position(candidates)
+        has_candidate = position >= 0
+        return table.where(has_candidate).with_columns({bind.slot: candidates.stack[position[has_candidate]]})
+
+    def _latest_position(self, candidates: _Candidates) -> Ints:
+        """The position of each partial match's latest candidate in the stack, -1 for none."""
         if candidates.is_free:
-            position, tested = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(table)
+            position, tested = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(candidates.lo)
         else:
             position, tested = latest(candidates.lo, candidates.hi, candidates.tests)
         self.counters.candidates += tested
-        has_candidate = position >= 0
-        return table.where(has_candidate).with_columns({bind.slot: candidates.stack[position[has_candidate]]})
+        return position
 
     def _any_candidate(self, bind: Bind, table: Table) -> Bools:
         candidates = self._candidates(bind, table)

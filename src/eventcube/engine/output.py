@@ -45,7 +45,8 @@ class Output:
             if isinstance(column, EventColumn):
                 columns.append(self._events(table, column))
             else:
-                columns.append(self.value(table, column.value, times).cast(column.value.type))
+                value = self.value(table, column.value, times)
+                columns.append(value if value.type == column.value.type else value.cast(column.value.type))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def first(self, table: Table) -> Ints:
@@ -137,7 +138,8 @@ def times_to_array(ts: Ints, schema: EventSchema) -> pa.Array:
     type_ = schema.time_type
     if pa.types.is_integer(type_):
         return pa.array(in_unit(ts, schema.time_unit)).cast(type_)
-    return pa.array(ts).cast(pa.timestamp("us", type_.tz)).cast(type_, safe=False)
+    times = pa.array(ts).view(pa.timestamp("us", type_.tz))
+    return times if times.type == type_ else times.cast(type_, safe=False)
 
 
 def in_unit(ts: Ints, unit: str) -> Ints:

@@ -11,7 +11,6 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
 from eventcube.engine.kernels import Ints
-from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.sinks.sink import make_sink
@@ -20,7 +19,7 @@ from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
 from eventcube.optimizer.choose import Costs, ProgramChoice
 from eventcube.plan.steps import Program
-from eventcube.plan.workload import WorkloadQuery
+from eventcube.plan.workload import StackKey, WorkloadQuery
 
 
 class RunningQuery:
@@ -30,16 +29,26 @@ class RunningQuery:
         self.name, self.query, self.plan = name, query, query.plan
         self.counters = Counters()
         self.parts = Parts()
+        # Those of other programs, by what tells these apart: numbers of steps do so only within a program.
+        self._other_parts: dict[object, Parts] = {}
         self.programs = ProgramChoice(self.plan, self.parts.cost)
         self.sink = make_sink(self.plan)
         self._scratch = scratch
-        triggers = self.plan.first if self.plan.forward else self.plan.last
-        self.triggers = tuple({query.stacks[slot]: None for slot in triggers})
+        # The stacks of the events that make a match due.
+        self.triggers = tuple({query.stacks[slot]: None for slot in query.triggers})
 
     def execution(self, evaluation: Evaluation, states: States) -> Execution:
         """An execution over all events."""
         store = evaluation.store(self.query.arrangement, self.query.stacks, states)
         return Execution(store, self.parts, self.counters, self._scratch)
+
+    def other_execution(
+        self, evaluation: Evaluation, states: States, program: object, stacks: tuple[StackKey, ...] | None = None
+    ) -> Execution:
+        """An execution of another program, optionally with other stacks, which keeps the results of its own parts."""
+        parts = self._other_parts.setdefault(program, Parts())
+        store = evaluation.store(self.query.arrangement, stacks or self.query.stacks, states)
+        return Execution(store, parts, self.counters, self._scratch)
 
     def execution_over(self, evaluation: Evaluation, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
         """An execution over a piece of the events."""
@@ -60,9 +69,15 @@ class RunningQuery:
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
-        self.parts.close(self.counters)
+        for parts in (self.parts, *self._other_parts.values()):
+            parts.close(self.counters)
         rows = self.sink.finish()
         return self._counted(rows) if self.sink.searches else rows
+
+    def count_bytes(self) -> None:
+        """Take note of what is kept for nested parts now."""
+        kept = sum(parts.bytes for parts in (self.parts, *self._other_parts.values()))
+        self.counters.view_bytes = max(self.counters.view_bytes, kept)
 
     def _counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -81,30 +96,6 @@ def part_choices(parts: Parts, *, measured: bool) -> Iterator[str]:
     for strategy, choice in parts.choices():
         yield f"({strategy.part.name}): {choice.summary()}"
         yield from (f"  {line}" for line in strategy.report() if measured)
-
-
-class Matches:
-    """Takes partial matches of one evaluation through the rest of a program, to the sink of the query."""
-
-    def __init__(self, query: RunningQuery, execution: Execution) -> None:
-        self._query, self._execution = query, execution
-        self._output = Output(query.plan, execution)
-
-    def take(self, program: Program, table: Table) -> Iterator[pa.RecordBatch]:
-        """Run the rest of the program for partial matches; gives rows of the result that are final now."""
-        query, sink = self._query, self._query.sink
-        if sink.only_counts:
-            matches = self._execution.count(program, table)
-            query.counters.matches += matches
-            sink.add_count(matches)
-            return
-        for out in self._execution.run(program, table):
-            query.counters.matches += len(out)
-            yield from sink.add(out, self._output)
-
-    def flush(self) -> Iterator[pa.RecordBatch]:
-        """The rows that are final once all matches came."""
-        return self._query.sink.flush(self._output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,36 +1,38 @@
-"""Queries that see the events alike: equal leading steps of them run once, and chunks flow into every branch."""
+"""Queries that sort the events alike: equal leading steps run once, and some are computed from matches of others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import pyarrow as pa
-
 from eventcube.engine.counters import Counters
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
+from eventcube.engine.flow import Followers, Label, Matches, Result, Target, run_tree
 from eventcube.engine.kernels import Ints
-from eventcube.engine.query import Matches, RunningQuery
+from eventcube.engine.query import RunningQuery
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
+from eventcube.optimizer.derivations import DerivationChoice
+from eventcube.optimizer.program import StrategyCost
 from eventcube.optimizer.sharing import Candidate, SharingChoice
-from eventcube.plan.step_tree import Branch, Leaf, Node, StepTree, shareable, step_tree
-from eventcube.plan.steps import Program
-from eventcube.plan.workload import Arrangement
+from eventcube.options import INDEPENDENT
+from eventcube.plan.routes import Route, RouteTree, route_trees
+from eventcube.plan.steps import FilterByState, State
+from eventcube.plan.workload import StackKey
 
-# Trees of different sets of due queries that are kept.
+# Routes of different sets of due queries whose trees are kept.
 _MAX_TREES = 64
 
-Result = tuple[str, pa.RecordBatch]
+_DUE = frozenset({State.DUE})
 
 
 class QueryGroup:
-    """The queries of one arrangement."""
+    """Queries with the same order of events, of which the same are due at a time."""
 
-    def __init__(self, arrangement: Arrangement, queries: Sequence[RunningQuery], scratch: Ints) -> None:
-        self.arrangement, self.queries = arrangement, queries
+    def __init__(self, queries: Sequence[RunningQuery], scratch: Ints, sharing: str) -> None:
+        self.queries = {query.name: query for query in queries}
         # The work of shared steps.
         self.counters = Counters()
         self._scratch = scratch
@@ -40,12 +42,14 @@ class QueryGroup:
             for number in query.triggers:
                 self._triggered.setdefault(number, []).append(query)
         self._place = {query: place for place, query in enumerate(queries)}
+        self._shares_steps = sharing != INDEPENDENT
         self.sharing = SharingChoice()
-        self._trees: dict[tuple[tuple[str, int], ...], _Tree] = {}
+        self.reuse = DerivationChoice(sharing, {query.name: query.query for query in queries})
+        self._trees: dict[object, list[tuple[RouteTree, Parts]]] = {}
 
     def run(self, evaluation: Evaluation) -> Iterator[Result]:
         """The matches that are due."""
-        states = evaluation.states(self.arrangement)
+        states = evaluation.states(next(iter(self.queries.values())).query.arrangement)
         if states.are_cuts and states.done >= states.due:
             return
         due = {number for number in self._triggered if evaluation.is_due(number, states)}
@@ -56,95 +60,137 @@ class QueryGroup:
                 continue
             if query.sink.searches:
                 yield from ((query.name, batch) for batch in query.search(evaluation, states))
-                query.parts.count_bytes(query.counters)
+                query.count_bytes()
             else:
                 collecting.append(query)
         if collecting:
             yield from self._collect(collecting, evaluation, states)
             for query in collecting:
-                query.parts.count_bytes(query.counters)
+                query.count_bytes()
 
     def _collect(self, queries: list[RunningQuery], evaluation: Evaluation, states: States) -> Iterator[Result]:
-        executions = {query.name: query.execution(evaluation, states) for query in queries}
-        programs = {query.name: query.program(executions[query.name]) for query in queries}
-        if len(queries) == 1:
-            (query,) = queries
-            matches = Matches(query, executions[query.name])
-            yield from ((query.name, b) for b in matches.take(programs[query.name], Table.single()))
-            yield from ((query.name, b) for b in matches.flush())
-            return
-        for name in self._from_start(queries, executions, programs):
-            program = next(q.query.from_start for q in queries if q.name == name)
+        executions = _Executions(self.queries, evaluation, states)
+        route = self._route(queries, executions)
+        all_due = states.are_cuts and not states.done and states.due == len(evaluation.rows)
+        matches = self._matches(route, executions, filtered=not all_due)
+        started = []
+        for plan, parts in self._trees_of(route):
+            targets = {label: self._target(label, route, matches, executions) for label in plan.labels}
+            store = evaluation.store(plan.arrangement, plan.tree.stacks, states)
+            execution = Execution(store, parts, self.counters, self._scratch)
+            if plan.source is None:
+                started.append((plan.tree, execution, targets))
+            else:
+                source = matches[plan.source]
+                of_source = executions.other(plan.source, plan.steps) if plan.steps else source.execution
+                below = Followers(of_source, plan.steps, plan.columns, plan.tree, execution, targets)
+                source.followers.append(below)
+        for tree, execution, targets in started:
+            yield from run_tree(tree, execution, targets, Table.single())
+        for query in queries:
+            yield from matches[query.name].flush()
+
+    def _matches(self, route: Route, executions: _Executions, *, filtered: bool) -> dict[str, Matches]:
+        """Where the matches of each query go."""
+        found = {}
+        for name in (*route.programs, *route.derivations):
+            query = self.queries[name]
+            due = None
+            if filtered and name in route.unrestricted:
+                due = FilterByState(query.query.triggers, query.plan.forward, _DUE)
+            found[name] = Matches(query, executions[name], due)
+        return found
+
+    def _target(self, label: Label, route: Route, matches: Mapping[str, Matches], executions: _Executions) -> Target:
+        """Where a branch leads, with an execution for its program."""
+        name, delta = label
+        derivation, unrestricted = route.derivations.get(name), route.unrestricted
+        if derivation is None and name not in unrestricted:
+            return Target(matches[name], executions[name])
+        source = None if derivation is None else (derivation.source, derivation.case, derivation.source in unrestricted)
+        stacks = derivation.deltas[delta - 1].stacks if derivation is not None and delta else None
+        return Target(matches[name], executions.other(name, (source, delta, name in unrestricted), stacks))
+
+    def _route(self, queries: list[RunningQuery], executions: _Executions) -> Route:
+        """How the due queries are computed, and those that they are computed from."""
+        derivations = self.reuse.derivations([query.name for query in queries], executions)
+        sources = {d.source for d in derivations.values()}
+        wanted = {query.name for query in queries} | sources
+        roots = [query for name, query in self.queries.items() if name in wanted and name not in derivations]
+        unrestricted = Route({}, derivations).unrestricted
+        programs = {}
+        for query in roots:
+            if query.name in unrestricted:
+                assert query.query.unrestricted is not None
+                programs[query.name] = query.query.unrestricted
+            else:
+                programs[query.name] = query.program(executions[query.name])
+        for name in self._from_start([q for q in roots if q.name not in unrestricted], executions):
+            program = self.queries[name].query.from_start
             assert program is not None
             programs[name] = program
-        tree = self._tree(queries, programs)
-        sinks = {query.name: Matches(query, executions[query.name]) for query in queries}
-        store = evaluation.store(self.arrangement, tree.plan.stacks, states)
-        shared = Execution(store, tree.parts, self.counters, self._scratch)
-        yield from _run(tree.plan, shared, sinks)
-        for name, matches in sinks.items():
-            yield from ((name, batch) for batch in matches.flush())
+        return Route(programs, derivations)
 
-    def _from_start(
-        self, queries: list[RunningQuery], executions: Mapping[str, Execution], programs: Mapping[str, Program]
-    ) -> frozenset[str]:
+    def _from_start(self, queries: list[RunningQuery], executions: _Executions) -> frozenset[str]:
         """The queries whose common first components are bound first, because that should cost less."""
+        if not self._shares_steps:
+            return frozenset()
         candidates = [
-            Candidate(q.name, q.plan, q.query.stacks, programs[q.name], q.query.from_start, not q.sink.only_counts)
+            Candidate(q.name, q.plan, q.query.stacks, q.plan.program, q.query.from_start, not q.sink.only_counts)
             for q in queries
             if q.query.from_start is not None and not q.programs.is_open
         ]
         if len(candidates) < 2:
             return frozenset()
-        return self.sharing.choose(candidates, lambda name: StoredEvents(executions[name]), queries[0].parts.cost)
+        return self.sharing.choose(candidates, executions.events, queries[0].parts.cost)
 
-    def _tree(self, queries: list[RunningQuery], programs: Mapping[str, Program]) -> _Tree:
-        # Programs live as long as the plan, so that their ids tell them apart.
-        key = tuple((query.name, id(programs[query.name])) for query in queries)
+    def _trees_of(self, route: Route) -> list[tuple[RouteTree, Parts]]:
+        key = route.key
         if key not in self._trees:
             if len(self._trees) >= _MAX_TREES:
                 self._trees.clear()
-            branches = [
-                Branch(
-                    q.name, programs[q.name], q.query.stacks, shareable(programs[q.name], counted=q.sink.only_counts)
-                )
-                for q in queries
-            ]
-            self._trees[key] = _Tree(step_tree(branches))
+            plans = {name: query.query for name, query in self.queries.items()}
+            counted = frozenset(name for name, query in self.queries.items() if query.sink.only_counts)
+            trees = route_trees(route, plans, counted, shared=self._shares_steps)
+            # Shared steps have nothing but negated events, of which nothing is kept.
+            self._trees[key] = [(tree, Parts()) for tree in trees]
         return self._trees[key]
 
 
-def _branch(query: RunningQuery, program: Program) -> Branch:
-    return Branch(query.name, program, query.query.stacks, shareable(program, counted=query.sink.only_counts))
+class _Executions:
+    """The executions of one evaluation: one for each query, and for each delta."""
 
+    def __init__(self, queries: Mapping[str, RunningQuery], evaluation: Evaluation, states: States) -> None:
+        self._queries, self._evaluation, self._states = queries, evaluation, states
+        self._known: dict[str, Execution] = {}
 
-class _Tree:
-    """A tree of steps with the negated events of its shared steps, of which nothing is kept."""
+    def __getitem__(self, name: str) -> Execution:
+        if name not in self._known:
+            self._known[name] = self._queries[name].execution(self._evaluation, self._states)
+        return self._known[name]
 
-    def __init__(self, plan: StepTree) -> None:
-        self.plan = plan
-        self.parts = Parts()
+    @property
+    def size(self) -> int:
+        """How many events there are."""
+        return len(self._evaluation.rows)
 
+    @property
+    def due(self) -> int:
+        """How many events are due."""
+        return self._states.count_due()
 
-def _run(tree: StepTree, execution: Execution, sinks: Mapping[str, Matches]) -> Iterator[Result]:
-    """Run the steps of a tree depth first, chunk by chunk: memory is bounded by its depth and the size of a chunk."""
-    single = Table.single()
-    yield from _deliver(tree.leaves, single, sinks)
-    for root in tree.nodes:
-        stack: list[tuple[Node, Iterator[Table]]] = [(root, execution.step(root.step, single))]
-        while stack:
-            node, chunks = stack[-1]
-            table = next(chunks, None)
-            if table is None:
-                stack.pop()
-            elif len(table):
-                yield from _deliver(node.leaves, table, sinks)
-                stack += [(below, execution.step(below.step, table)) for below in reversed(node.nodes)]
+    def other(self, name: str, program: object, stacks: tuple[StackKey, ...] | None = None) -> Execution:
+        """An execution of another program of a query."""
+        return self._queries[name].other_execution(self._evaluation, self._states, program, stacks)
 
+    def events(self, name: str, stacks: tuple[StackKey, ...] | None = None) -> StoredEvents:
+        """The events as a query sees them, or as it does with other stacks."""
+        return StoredEvents(self[name] if stacks is None else self.other(name, None, stacks))
 
-def _deliver(leaves: Sequence[Leaf], table: Table, sinks: Mapping[str, Matches]) -> Iterator[Result]:
-    """Hand partial matches to the queries that go on by themselves."""
-    for leaf in leaves:
-        own = Table(tuple(leaf.slots[column] for column in table.columns), table.data)
-        for batch in sinks[leaf.query].take(leaf.rest, own):
-            yield leaf.query, batch
+    def materializes(self, name: str) -> bool:
+        """Whether the matches of a query are made, not only counted."""
+        return not self._queries[name].sink.only_counts
+
+    def strategy_cost(self, name: str) -> StrategyCost:
+        """What strategies for the nested parts of a query cost."""
+        return self._queries[name].parts.cost

@@ -13,6 +13,7 @@ from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.steps import State
+from eventcube.plan.workload import StackKey
 
 UNBOUNDED = 2**62
 
@@ -20,12 +21,13 @@ UNBOUNDED = 2**62
 class Stack:
     """The rows of one component's events, ascending (the papers' active instance stack)."""
 
-    __slots__ = ("_links", "_size", "rows")
+    __slots__ = ("_links", "_member", "_size", "rows")
 
     def __init__(self, rows: Ints, size: int) -> None:
         self.rows = rows
         self._size = size
         self._links: Ints | None = None
+        self._member: Bools | None = None
 
     def positions(self, rows: Ints) -> Ints:
         """For each row, the position in the stack of the first event that is not before it."""
@@ -35,6 +37,13 @@ class Stack:
             # The position for every row of the store: the papers' links, from any other stack.
             self._links = links(self.rows, self._size)
         return self._links[rows]
+
+    def has(self, rows: Ints) -> Bools:
+        """For each row whether it is in the stack; a row of -1, of a slot that is not taken, counts as one."""
+        if self._member is None:
+            self._member = np.zeros(self._size + 1, np.bool_)
+            self._member[self.rows] = self._member[-1] = True
+        return self._member[rows]
 
 
 class States:
@@ -46,7 +55,7 @@ class States:
         # Events before `done` are done, those from there to before `due` are due.
         self.done, self.due, self.each = done, max(done, due), each
         # The events of stacks with some states, for all queries that see the events alike.
-        self.stacks: dict[tuple[int, frozenset[State]], Stack] = {}
+        self.stacks: dict[tuple[StackKey, frozenset[State]], Stack] = {}
 
     def copy(self) -> States:
         """The same states for other stacks."""
@@ -60,6 +69,10 @@ class States:
             states[: self.done] = State.DONE.value
             return states
         return self.each
+
+    def count_due(self) -> int:
+        """How many events are due."""
+        return self.due - self.done if self.each is None else int(np.count_nonzero(self.each == State.DUE.value))
 
     @property
     def are_cuts(self) -> bool:
@@ -90,7 +103,7 @@ class SortedRows:
         self.starts = starts if self.size else np.zeros(1, np.int64)
         self.events = events
         self.columns = Columns(events.payload, dictionary, self.order)
-        self._stacks: dict[int, Stack] = {}
+        self._stacks: dict[StackKey, Stack] = {}
         self._windows: dict[tuple[int | None, int, bool], Ints] = {}
 
     def in_order(self, values: Array) -> Array:
@@ -130,11 +143,16 @@ class SortedRows:
         lengths = np.diff(np.append(begins, self.size))
         return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)
 
-    def stack(self, number: int) -> Stack:
-        """The events of a stack."""
-        if number not in self._stacks:
-            self._stacks[number] = Stack(self._in_rows(self.events.stacks[number]), self.size)
-        return self._stacks[number]
+    def stack(self, key: StackKey) -> Stack:
+        """The events of a stack, or those of one that are not in another."""
+        if key not in self._stacks:
+            if isinstance(key, int):
+                rows = self._in_rows(self.events.stacks[key])
+            else:
+                rows = self.stack(key[0]).rows
+                rows = rows[~self.stack(key[1]).has(rows)]
+            self._stacks[key] = Stack(rows, self.size)
+        return self._stacks[key]
 
     def _in_rows(self, events: Ints) -> Ints:
         """The rows of events, ascending."""
@@ -164,7 +182,7 @@ class Store:
     def __init__(
         self,
         rows: SortedRows,
-        stacks: Sequence[int],
+        stacks: Sequence[StackKey],
         states: States,
         positions: int | None,
         width: int | None,

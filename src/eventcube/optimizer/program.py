@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -10,11 +11,26 @@ from eventcube.optimizer.cost import BIND, LOOK_UP, Load, PartProfile
 from eventcube.optimizer.load import window_load
 from eventcube.optimizer.statistics import Events, Statistics
 from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.steps import Bind, Nested, Program, Reject, StandalonePart, State, Term, Union, form_of
+from eventcube.plan.steps import (
+    Bind,
+    FilterByState,
+    InOrder,
+    Narrow,
+    Nested,
+    Program,
+    Reject,
+    StandalonePart,
+    State,
+    Term,
+    Union,
+    form_of,
+    recomputed,
+)
 
 # What a load would cost by the strategy of that name.
 StrategyCost = Callable[[str, Load], float]
 
+NOTHING_NARROWED: Mapping[int, float] = MappingProxyType({})
 _DUE = frozenset({State.DUE})
 _ORDERED = (Term.BEFORE_FIRST, Term.BEFORE_LAST, Term.AFTER_LAST, Term.AFTER_FIRST)
 
@@ -43,14 +59,23 @@ class ProgramEstimate:
 
     def cost(self, program: Program) -> float:
         """What the program costs."""
-        return sum(cost for cost, _ in self._steps(program, 1.0, 0))
+        return sum(cost for cost, _ in self.steps(program))
 
     def step_costs(self, program: Program) -> list[float]:
         """What each step of the program costs."""
-        return [cost for cost, _ in self._steps(program, 1.0, 0)]
+        return [cost for cost, _ in self.steps(program)]
 
-    def _steps(self, program: Program, partial: float, bound: int) -> Iterator[tuple[float, float]]:
-        """The cost of each step and the partial matches after it; so many begin, each with so many events bound."""
+    def results(self, program: Program) -> float:
+        """How many results the program has."""
+        return ([1.0] + [partial for _, partial in self.steps(program)])[-1]
+
+    def steps(
+        self, program: Program, partial: float = 1.0, bound: int = 0, narrowed: Mapping[int, float] = NOTHING_NARROWED
+    ) -> Iterator[tuple[float, float]]:
+        """The cost of each step and the partial matches after it; so many begin, each with so many events bound.
+
+        `narrowed` has, for slots that are narrowed, the share of events that is left.
+        """
         for i, step in enumerate(program):
             counted = i == len(program) - 1 and not self._materialize
             match step:
@@ -64,13 +89,36 @@ class ProgramEstimate:
                     yield self._strategy_cost(step.strategy, load), load.results
                     partial, bound = load.results, bound + len(slots)
                 case Union(programs):
-                    branches = [list(self._steps(branch, partial, bound)) for branch in programs]
+                    branches = [list(self.steps(branch, partial, bound)) for branch in programs]
                     partial = sum(branch[-1][1] for branch in branches if branch)
                     yield sum(cost for branch in branches for cost, _ in branch), partial
                 case Reject():
-                    yield partial * LOOK_UP, partial
+                    left = partial / (1.0 + self._negated(step, bound))
+                    yield partial * LOOK_UP, left
+                    partial = left
+                case FilterByState() | Narrow() | InOrder():
+                    left = partial * self._left(step, narrowed)
+                    yield partial, left
+                    partial = left
                 case _:
                     yield partial, partial
+
+    def _left(self, step: FilterByState | Narrow | InOrder, narrowed: Mapping[int, float]) -> float:
+        """The share of partial matches that a test keeps."""
+        match step:
+            case FilterByState():
+                return self._new
+            case Narrow(slot):
+                return narrowed.get(slot, 1.0)
+            case InOrder(pairs):
+                return float(0.5 ** len(pairs))
+
+    def _negated(self, reject: Reject, bound: int) -> float:
+        """How many events of a negated component lie in its interval; 0 for a part of several."""
+        match recomputed(reject):
+            case (Bind(key=None, compare=(), filters=()) as only,):
+                return self._in_window(only.slot) / (1 + bound)
+        return 0.0
 
     def _load(self, part: Nested, partial: float, bound: int, counted: bool) -> Load:
         """What the partial matches ask of a nested part."""
@@ -93,6 +141,9 @@ class ProgramEstimate:
         events = self._in_window(bind.slot)
         if (bound > 1 and bind.lower.term in _ORDERED) or bind.upper.term in _ORDERED:
             events /= max(1, bound)
+        for fence in bind.fences:
+            # Of all events in the range, those nearer than the first negated one.
+            events /= 1.0 + self._in_window(fence.slot) / max(1, bound)
         return events if bind.key is None else events / self._statistics.distinct(bind.slot, bind.key.new)
 
     def _in_window(self, slot: int) -> float:

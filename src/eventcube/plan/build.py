@@ -60,6 +60,14 @@ def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
     return numbered(program, first)
 
 
+def unrestricted_program(logical: LogicalQuery) -> Program:
+    """A program that finds all matches, due or not, from the first components on; its steps are not numbered."""
+    order = Order(logical.region, logical.slots, outermost=True)
+    program, _ = ProgramBuilder(logical, logical.region, order, from_start=True).program(None)
+    (rewritten,), _ = rewrite_steps((program,))
+    return rewritten
+
+
 def program_of(logical: LogicalQuery, *, from_start: bool = False) -> tuple[Program, Progress]:
     """The steps of a query, before the rules for steps."""
     order = Order(logical.region, logical.slots, outermost=True)

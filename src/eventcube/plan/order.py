@@ -73,6 +73,10 @@ class Order:
         mask = reduce(and_, (self._follow[s] for s in slots))
         return [s for s in among if mask >> s & 1]
 
+    def precedes(self, one: int, other: int) -> bool:
+        """Whether the event of one slot is known to be before that of another."""
+        return bool(self._follow[one] >> other & 1)
+
     def distinct(self, slot: int, bound: Iterable[int]) -> tuple[int, ...]:
         """The bound slots whose event a candidate for the slot could be, and must not be."""
         distinct, candidate = self._distinct[slot], self.slots[slot]

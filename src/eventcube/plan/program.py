@@ -171,7 +171,7 @@ class ProgramBuilder:
     def _node(self, node: Node, due: Due | None, at: Progress) -> tuple[list[Step], Progress]:
         match node:
             case Leaf(slot):
-                return self._flush([self._bind(slot, due, at)], replace(at, bound=at.bound | {slot}))
+                return self._flush([self.bind(slot, due, at)], replace(at, bound=at.bound | {slot}))
             case Or():
                 return self._or(node, due, at)
             case Seq():
@@ -275,7 +275,8 @@ class ProgramBuilder:
     def _bound(self, term: Term, slots: tuple[int, ...], at: Progress) -> Bound:
         return Bound(term, slots, bool(at.optional.intersection(slots)))
 
-    def _bind(self, slot: int, due: Due | None, at: Progress) -> Bind:
+    def bind(self, slot: int, due: Due | None, at: Progress) -> Bind:
+        """The join step of a slot, without its predicates."""
         distinct = self._distinct(slot, at)
         if due is not None and due.anchored:
             return Bind(slot, Bound(Term.ANCHOR), Bound(Term.AFTER_ANCHOR), distinct=distinct)

@@ -20,6 +20,9 @@ from eventcube.plan.steps import (
     Filter,
     FilterByState,
     FlatCases,
+    InOrder,
+    KeepLatest,
+    Narrow,
     Nested,
     NoFlatForm,
     Part,
@@ -69,6 +72,14 @@ def step_lines(
                 yield f"{indent}keep where the {which} of {_slot_names(compared, query)} is {named}"
             case WithinWindow(compared):
                 yield f"{indent}keep where {_slot_names(compared, query)} lie in one window"
+            case InOrder(pairs):
+                ordered = ", ".join(f"{slots[a].name} is before {slots[b].name}" for a, b in pairs)
+                yield f"{indent}keep where {ordered}"
+            case Narrow(narrowed):
+                narrow = slots[narrowed]
+                yield f"{indent}keep where {narrow.name} fits: {narrow.type or 'any type'}, with its own conditions"
+            case KeepLatest(bind):
+                yield f"{indent}keep where {slots[bind.slot].name} is the latest{_bind_text(bind, query)}"
             case Nested() | Reject():
                 head = "nested part" if isinstance(step, Nested) else "remove if there is"
                 where = _range_text(step.lower, step.upper, query)

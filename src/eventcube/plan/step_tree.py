@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from eventcube.nodes import walk
 from eventcube.options import ITERATIVE
 from eventcube.plan.steps import Nested, Program, Reject, Step
+from eventcube.plan.workload import StackKey
 
 # Slots that a step binds, in keys of steps: whatever their numbers are.
 _NEW = 1 << 40
@@ -25,6 +26,7 @@ class Leaf:
     query: str
     slots: Mapping[int, int]
     rest: Program
+    delta: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class StepTree:
-    """The common steps of programs; `leaves` have none. `stacks` has the number of the stack of each slot."""
+    """The common steps of programs; `leaves` have none. `stacks` has the stack of each slot."""
 
     nodes: tuple[Node, ...]
     leaves: tuple[Leaf, ...]
-    stacks: tuple[int, ...]
+    stacks: tuple[StackKey, ...]
 
     def walk(self) -> Iterator[Node]:
         """All nodes, each before those below it."""
@@ -61,34 +63,40 @@ class StepTree:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A program that may share its first steps, at most `most` of them; `stacks` has the stack of each slot."""
+    """A program that may share its first steps, at most `most` of them; `stacks` has the stack of each slot.
+
+    Some slots may be bound before: `bound` has the slot of the tree for each. A query can have several programs, of
+    which `delta` is the number.
+    """
 
     query: str
     program: Program
-    stacks: tuple[int, ...]
+    stacks: tuple[StackKey, ...]
     most: int
+    bound: Mapping[int, int] = field(default_factory=dict)
+    delta: int = 0
 
 
 def shareable(program: Program, *, counted: bool) -> int:
     """How many leading steps of a program can be shared: none that keeps results, nor a last one that only counts."""
     kept = next((i for i, step in enumerate(program) if _keeps_results(step)), len(program))
-    return min(kept, len(program) - counted)
+    return max(0, min(kept, len(program) - counted))
 
 
 def _keeps_results(step: Step) -> bool:
     return any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
 
 
-def step_tree(branches: Iterator[Branch] | list[Branch]) -> StepTree:
-    """The tree of some programs that see the events alike."""
-    grower = _Grower()
-    nodes, leaves = grower.grow([(branch, {}) for branch in branches], 0)
+def step_tree(branches: Iterable[Branch], bound: Sequence[StackKey] = ()) -> StepTree:
+    """The tree of some programs that see the events alike; `bound` has the stacks of slots that are bound before."""
+    grower = _Grower(bound)
+    nodes, leaves = grower.grow([(branch, dict(branch.bound)) for branch in branches], 0)
     return StepTree(nodes, leaves, tuple(grower.stacks))
 
 
 class _Grower:
-    def __init__(self) -> None:
-        self.stacks: list[int] = []
+    def __init__(self, bound: Sequence[StackKey]) -> None:
+        self.stacks: list[StackKey] = [*bound]
         self._ids = itertools.count(1)
 
     def grow(
@@ -121,7 +129,7 @@ class _Grower:
 
 
 def _leaf(branch: Branch, known: Mapping[int, int], depth: int) -> Leaf:
-    return Leaf(branch.query, {tree: slot for slot, tree in known.items()}, branch.program[depth:])
+    return Leaf(branch.query, {tree: slot for slot, tree in known.items()}, branch.program[depth:], branch.delta)
 
 
 def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, list[int]]:

@@ -163,6 +163,34 @@ class WithinWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrow:
+    """Keep the partial matches whose event in `slot` is in the stack of that number; it was bound for another query."""
+
+    slot: int
+    stack: int
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Keep the partial matches in which the first slot of each pair holds an earlier event than the second."""
+
+    pairs: tuple[tuple[int, int], ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeepLatest:
+    """Keep the partial matches whose event for the join is the latest that it could be: one of each set of twins.
+
+    Twins differ in nothing but that event.
+    """
+
+    bind: Bind
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CorrelationKey:
     """An equality between a nested part, at one of its slots, and the events around it: `inner = outer`.
 
@@ -265,7 +293,8 @@ def recomputed(part: Part) -> Program:
     return form.program
 
 
-Step = Bind | Union | Absent | Filter | DistinctEvents | FilterByState | WithinWindow | Nested | Reject
+Test = Filter | DistinctEvents | FilterByState | WithinWindow | InOrder | Narrow | KeepLatest
+Step = Bind | Union | Absent | Test | Nested | Reject
 Program = tuple[Step, ...]
 
 
@@ -294,7 +323,7 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
 
 
 # The fields of steps and forms that hold steps.
-_HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms")
+_HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms", "bind")
 
 
 def numbered(programs: _Programs, first: int = 1) -> _Programs:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.nodes import transform
+from eventcube.options import AUTO
 from eventcube.plan.dictionary import Dictionary, merged
 from eventcube.plan.expressions import ColumnRef, Condition
 from eventcube.plan.physical import ComponentScan, PhysicalQuery
@@ -43,19 +44,70 @@ class Arrangement:
     width: int | None
     forward: bool
 
+    @property
+    def due_alike(self) -> Arrangement:
+        """The same for all queries that sort the events alike, and of whose events the same are due."""
+        return self if self.forward else replace(self, width=None)
+
+
+# A stack by its number, or the events of one stack that are not in another.
+StackKey = int | tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Matches that the source of a derivation does not have: a program over other stacks.
+
+    `unrestricted` finds those that are not due, too.
+    """
+
+    program: Program
+    unrestricted: Program
+    stacks: tuple[StackKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How the matches of a query, the target, are computed from those of another, the source, by a reuse case.
+
+    Matches of the source go through `source_steps`, in its slots; then their events are those of the target's slots
+    that `slots` names (the source's slot comes first), and `program` completes them; `due_program` does so for those
+    that are due only. Their steps are not numbered. `same_trigger`: a match of the target is due when the one of the
+    source is. What the source does not have is found by `deltas`. `downward`: the source is the coarser query.
+    """
+
+    case: str
+    source: str
+    target: str
+    slots: tuple[tuple[int, int], ...]
+    source_steps: Program
+    program: Program
+    due_program: Program
+    same_trigger: bool
+    deltas: tuple[Delta, ...] = ()
+    downward: bool = True
+
 
 @dataclass(frozen=True, slots=True)
 class WorkloadQuery:
     """A query in a workload: its plan, how it sees the events, and the number of the stack of each slot.
 
     `from_start` is a program that binds from the first component on, for queries that have it in common; None if the
-    query can only be bound back from its last event.
+    query can only be bound back from its last event. `unrestricted` finds matches that are not due, too, for queries
+    that are computed from them; `derivations` are those by which the query itself can be computed.
     """
 
     plan: PhysicalQuery
     arrangement: Arrangement
     stacks: tuple[int, ...]
     from_start: Program | None = None
+    unrestricted: Program | None = None
+    derivations: tuple[Derivation, ...] = ()
+
+    @property
+    def triggers(self) -> tuple[int, ...]:
+        """The slots among which is the event that makes a match due: its first or its last."""
+        return self.plan.first if self.plan.forward else self.plan.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +116,7 @@ class WorkloadPlan:
 
     `types` are the type names in the order of their codes: depth-first, so that a concept is a range of codes, then
     those outside of the hierarchy. `conditions` is the dictionary of the stacks' conditions, `dictionary` that of all
-    programs. `partitionings` are the columns by which windows of events count.
+    programs. `partitionings` are the columns by which windows of events count. `sharing` says how work is shared.
     """
 
     queries: Mapping[str, WorkloadQuery]
@@ -74,6 +126,7 @@ class WorkloadPlan:
     conditions: Dictionary
     dictionary: Dictionary
     partitionings: tuple[tuple[str, ...], ...]
+    sharing: str = AUTO
 
     @property
     def takes_any(self) -> bool:

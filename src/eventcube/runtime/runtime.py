@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import RowFindings
+from eventcube.engine.reuse.derive import plan_shared
 from eventcube.engine.state import NOTHING, Version
 from eventcube.engine.time_text import has_zones
 from eventcube.errors import Diagnostic, OptionError, warn
@@ -18,7 +19,7 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, is_whole, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.planned import plan_query, plan_together
+from eventcube.plan.planned import plan_query
 from eventcube.plan.suspicions import missing_window
 from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
@@ -125,7 +126,9 @@ class Runtime:
         plans = {n: plan_query(q, schema, self.options) for n, q in self.queries.items()}
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
-        workload = Workload(plan_together(plans, self.options.concepts), schema, self.options.lateness, counters)
+        workload = Workload(
+            plan_shared(plans, self.options.concepts, self.options.sharing), schema, self.options.lateness, counters
+        )
         return workload, {name: plan.bound for name, plan in plans.items()}
 
     def use_workload(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
@@ -172,6 +175,7 @@ class Runtime:
         for name, query in self.workload.engine.queries.items():
             yield from (line if self.single else f"{name}: {line}" for line in query.choices(measured=measured))
         for group in self.workload.engine.groups:
+            yield from group.reuse.summary()
             yield from group.sharing.summary()
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.engine.counts import Counts
+from eventcube.engine.reuse.derive import plan_shared
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
 from eventcube.options import Options, RowSettings, options
@@ -20,7 +21,7 @@ from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import own_strategies
-from eventcube.plan.planned import Planned, plan_query, plan_together
+from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.plan.workload import plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
@@ -159,7 +160,7 @@ class _Batch:
         logical = pass_.queries[0]
         if logical.query.agg:
             return self._groups(pass_, logical)
-        plan = plan_together(self._task_plans(pass_), self.options.concepts)
+        plan = plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
         return self._run_tasks(pass_, (PlanGroup(plan),), self._result_schema(logical))
 
     def _earliest(self, pass_: Pass) -> DataFrame:
@@ -179,7 +180,7 @@ class _Batch:
 
     def _groups(self, pass_: Pass, logical: LogicalQuery) -> DataFrame:
         schema = partial_schema(logical.results)
-        plan = plan_together(self._task_plans(pass_), self.options.concepts)
+        plan = plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
         partial = self._run_tasks(pass_, (PlanGroup(plan),), schema)
         result = result_schema(logical)
         keys = [n for n in schema.names if n.startswith("k")]

@@ -169,9 +169,14 @@ class Parts:
             if strategy.choice is not None:
                 yield strategy, strategy.choice
 
+    @property
+    def bytes(self) -> int:
+        """Bytes that are kept for later."""
+        return sum(strategy.bytes for strategy in self._at_work.values())
+
     def count_bytes(self, counters: Counters) -> None:
         """Take note of what is kept now."""
-        counters.view_bytes = max(counters.view_bytes, sum(s.bytes for s in self._at_work.values()))
+        counters.view_bytes = max(counters.view_bytes, self.bytes)
 
     def close(self, counters: Counters) -> None:
         """Nothing more will be asked."""

@@ -1,0 +1,120 @@
+"""Routes of a workload: which queries are computed from the events, and which from the matches of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from eventcube.plan.step_tree import Branch, StepTree, shareable, step_tree
+from eventcube.plan.steps import Program, numbered
+from eventcube.plan.workload import Arrangement, Derivation, WorkloadQuery
+
+
+def unrestricted(derivations: Mapping[str, Derivation]) -> frozenset[str]:
+    """The sources of which all matches are needed, not only those that are due."""
+    found: set[str] = set()
+    added = True
+    while added:
+        sources = {d.source for target, d in derivations.items() if not d.same_trigger or target in found}
+        added = not sources <= found
+        found |= sources
+    return frozenset(found)
+
+
+def leads_back(derivation: Derivation, plan: Mapping[str, Derivation]) -> bool:
+    """Whether the source is itself computed from the target, as equal queries might be."""
+    source = derivation.source
+    while source in plan and source != derivation.target:
+        source = plan[source].source
+    return source == derivation.target
+
+
+@dataclass(frozen=True)
+class Route:
+    """How some queries are computed: from the events by these programs, or from matches of others by derivations."""
+
+    programs: Mapping[str, Program]
+    derivations: Mapping[str, Derivation] = field(default_factory=dict)
+
+    @cached_property
+    def unrestricted(self) -> frozenset[str]:
+        """The queries of which all matches are found, due or not, because others are computed from them."""
+        return unrestricted(self.derivations)
+
+    @property
+    def key(self) -> object:
+        """What tells routes apart; programs and derivations live as long as the plan."""
+        programs = tuple((name, id(program)) for name, program in self.programs.items())
+        return programs, tuple((name, id(derivation)) for name, derivation in self.derivations.items())
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTree:
+    """Steps that start from the events or, with a `source`, from its matches.
+
+    Those first go through `steps`; `columns` has the slot of the tree for each slot of the source.
+    """
+
+    arrangement: Arrangement
+    tree: StepTree
+    source: str | None = None
+    steps: Program = ()
+    columns: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> Iterator[tuple[str, int]]:
+        """The queries that it leads to, each with the number of the program."""
+        nodes = (leaf for node in self.tree.nodes for leaf in node.all_leaves())
+        return ((leaf.query, leaf.delta) for leaves in (self.tree.leaves, nodes) for leaf in leaves)
+
+
+def route_trees(
+    route: Route, queries: Mapping[str, WorkloadQuery], counted: frozenset[str], *, shared: bool
+) -> tuple[RouteTree, ...]:
+    """The trees of a route; `counted` queries need only the number of matches. Unless `shared`, no step is."""
+    roots: dict[object, list[Branch]] = {}
+    for branch in _roots(route, queries, counted):
+        arrangement = queries[branch.query].arrangement
+        roots.setdefault(arrangement if shared else (arrangement, branch.query, branch.delta), []).append(branch)
+    trees = [RouteTree(queries[group[0].query].arrangement, step_tree(group)) for group in roots.values()]
+    below: dict[tuple[str, Program, object], list[Derivation]] = {}
+    for target, derivation in route.derivations.items():
+        arrangement = queries[target].arrangement
+        below.setdefault((derivation.source, derivation.source_steps, arrangement), []).append(derivation)
+    trees += (_below(group, route, queries, counted) for group in below.values())
+    return tuple(trees)
+
+
+def _roots(route: Route, queries: Mapping[str, WorkloadQuery], counted: frozenset[str]) -> Iterator[Branch]:
+    """The programs that start from the events."""
+    unrestricted = route.unrestricted
+    for name, program in route.programs.items():
+        # The program of a source is numbered when it is used first, as are those of derivations.
+        program = numbered(program) if name in unrestricted else program
+        yield Branch(name, program, queries[name].stacks, shareable(program, counted=name in counted))
+    for name, derivation in route.derivations.items():
+        for number, delta in enumerate(derivation.deltas, 1):
+            program = delta.unrestricted if name in unrestricted else delta.program
+            most = shareable(program, counted=name in counted)
+            yield Branch(name, numbered(program), delta.stacks, most, delta=number)
+
+
+def _below(
+    group: Iterable[Derivation], route: Route, queries: Mapping[str, WorkloadQuery], counted: frozenset[str]
+) -> RouteTree:
+    """The tree of queries that are computed from the matches of one other."""
+    derivations = list(group)
+    source, steps = derivations[0].source, derivations[0].source_steps
+    taken = sorted({slot for derivation in derivations for slot, _ in derivation.slots})
+    columns = {slot: number for number, slot in enumerate(taken)}
+    branches = []
+    for derivation in derivations:
+        name = derivation.target
+        all_of_source = source in route.unrestricted and name not in route.unrestricted
+        program = derivation.due_program if all_of_source else derivation.program
+        bound = {own: columns[slot] for slot, own in derivation.slots}
+        most = shareable(program, counted=name in counted)
+        branches.append(Branch(name, numbered(program), queries[name].stacks, most, bound))
+    tree = step_tree(branches, [queries[source].stacks[slot] for slot in taken])
+    return RouteTree(queries[derivations[0].target].arrangement, tree, source, numbered(steps), columns)

@@ -1,0 +1,137 @@
+"""Every reuse case: what is computed from another query's matches is what the query finds by itself, by any cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+from unittest.mock import patch
+
+import pytest
+from tests.differential.compare import engine_batches
+from tests.differential.rows import compare_rows
+from tests.oracle.generate import Options
+from tests.oracle.shorthand import stream
+
+from eventcube.engine.reuse.case import reuse_cases
+from eventcube.language.parse import parse
+from eventcube.language.syntax import Query
+from eventcube.optimizer.derivations import DerivationChoice
+from eventcube.plan.routes import leads_back
+from eventcube.plan.workload import Derivation
+
+CONCEPTS = {"A": "P", "B": "P", "P": "R"}
+# For each case pairs of a source and a target.
+PAIRS: dict[str, list[tuple[str, str]]] = {
+    "pattern-down": [
+        ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(A x, B y, C z) WITHIN 8 ms"),
+        ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(A a, C c, D d) WITHIN 8 ms"),
+        ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(D d, A a, B b, C c, B e) WITHIN 6 ms"),
+        ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(A a, !B b, C c, !D d, A e) WITHIN 8 ms"),
+        ("SEQ(A a, C c) WITHIN 6 events", "SEQ(A a, C c, c.x > a.x) WITHIN 5 events"),
+        ("SEQ(A a, C c, a.k = c.k) WITHIN 8 ms", "SEQ(A a, B b, C c, a.k = c.k = b.k) WITHIN 8 ms"),
+        ("AND(A a, C c) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
+        ("AND(A a, C c) WITHIN 8 ms", "AND(A a, C c, SEQ(B b, D d)) WITHIN 8 ms"),
+        ("SEQ(A a, !(B b, b.x = a.x), C c) WITHIN 8 ms", "SEQ(A a, !(B b, b.x = a.x), C c, D d) WITHIN 8 ms"),
+        ("SEQ(A a, C c, !B b) WITHIN 6 ms", "SEQ(A a, D d, C c, !B b) WITHIN 6 ms"),
+        ("SEQ(!B b, A a, C c) WITHIN 6 ms", "SEQ(!B b, A a, D d, C c) WITHIN 6 ms"),
+    ],
+    "concept-down": [
+        ("SEQ(R a, C c) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
+        ("SEQ(P a, P b) WITHIN 8 ms", "SEQ(A a, B b) WITHIN 8 ms"),
+        ("SEQ(C c, !A n, D d) WITHIN 8 ms", "SEQ(C c, !P n, D d) WITHIN 8 ms"),
+    ],
+    "mixed-down": [
+        ("SEQ(P a, C c) WITHIN 8 ms", "SEQ(A a, C c, D d) WITHIN 8 ms"),
+        ("SEQ(R a, R c) WITHIN 6 events", "SEQ(A a, !D d, B b, P c) WITHIN 6 events"),
+    ],
+    "pattern-up": [
+        ("SEQ(A a, B b, C c) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
+        ("SEQ(A a, B b, D d, C c) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
+        ("SEQ(B b, A a, C c) WITHIN 6 events", "SEQ(A a, C c) WITHIN 6 events"),
+        ("SEQ(A a, B b, C c, b.x > a.x, b.y < 2.0) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
+        ("SEQ(A a, B b, C c, b.k = c.k) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
+        ("SEQ(A a, B b, C c, !D d) WITHIN 6 ms", "SEQ(A a, C c, !D d) WITHIN 6 ms"),
+    ],
+    "concept-up": [
+        ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(P a, C c) WITHIN 8 ms"),
+        ("SEQ(A a, B b, C c) WITHIN 8 ms", "SEQ(P a, R b, C c) WITHIN 8 ms"),
+        ("AND(A a, C c, !D d) WITHIN 6 events", "AND(P a, C c, !D d) WITHIN 6 events"),
+    ],
+    "mixed-up": [
+        ("SEQ(A a, D d, C c) WITHIN 8 ms", "SEQ(P a, C c) WITHIN 8 ms"),
+        ("SEQ(D d, A a, B b) WITHIN 7 events", "SEQ(P a, R b) WITHIN 7 events"),
+    ],
+}
+ENDINGS = ("", " AGG COUNT(*) AS n")
+
+
+@contextmanager
+def only_by(case: str) -> Iterator[Counter[str]]:
+    """Compute whatever can be by a case, in whatever order that leads to no circle; counts how often."""
+    used: Counter[str] = Counter()
+
+    def chosen(self: DerivationChoice, names: Sequence[str], _: object) -> dict[str, Derivation]:
+        plan: dict[str, Derivation] = {}
+        for query in self._queries.values():
+            for derivation in query.derivations:
+                if derivation.case == case and query.plan and not leads_back(derivation, plan):
+                    plan[derivation.target] = derivation
+        found: dict[str, Derivation] = {}
+        todo = [*names]
+        while todo:
+            name = todo.pop()
+            if name in plan:
+                found[name] = plan[name]
+                todo.append(plan[name].source)
+        used[case] += len(found)
+        return found
+
+    with patch.object(DerivationChoice, "derivations", chosen):
+        yield used
+
+
+def draw_stream(rng: Random, size: int, steps: Sequence[int]) -> str:
+    """Events so many steps apart."""
+    at, events = 0, []
+    for _ in range(size):
+        at += rng.choice(steps)
+        x, y, k = rng.randint(0, 3), rng.randint(0, 3), rng.randint(0, 1)
+        events.append(f"{rng.choice('AABBCCDPR')}{at}:x={x},y={y}.0,k={k}")
+    return " ".join(events)
+
+
+def check(queries: Sequence[Query], text: str, options: Options, case: str, cut: list[int]) -> int:
+    events = stream(text)
+    with only_by(case) as used:
+        batches = list(engine_batches(queries, events, options, cut, {1}, separate=True))
+    for i, query in enumerate(queries, 1):
+        compare_rows(query, events, options, [batch for name, batch in batches if name == f"q{i}"], cut, {1})
+    return used[case]
+
+
+def test_every_case_is_tested() -> None:
+    assert set(PAIRS) == set(reuse_cases())
+
+
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("ending", ENDINGS, ids=["matches", "counted"])
+def test_a_target_from_its_source(case: str, ending: str) -> None:
+    options = Options(concepts=CONCEPTS)
+    for number, pair in enumerate(PAIRS[case]):
+        queries = [parse(f"PATTERN {text}{ending}") for text in pair]
+        used = 0
+        for seed in range(6):
+            events = draw_stream(Random(f"{case} {number} {seed}"), 22, [0, 1] if seed % 2 else [1])
+            cut = [[], [1] * 22, [5, 6, 7]][seed % 3]
+            used += check(queries, events, options, case, cut)
+        assert used, f"{case} is never used for {pair}"
+
+
+def test_the_stacks_of_the_paper() -> None:
+    """Liu et al. 2011, figures 2 and 9: two matches come from the longer query, and t9 is left to the delta."""
+    events = "G1 A5 A6 T9 D10 T15"
+    queries = [parse(f"PATTERN SEQ({types}) WITHIN 20 ms") for types in ("G g, A a, T t", "G g, A a, D d, T t")]
+    assert check(queries, events, Options(), "pattern-up", [])
+    assert check(queries, events, Options(), "pattern-down", [1] * 6)

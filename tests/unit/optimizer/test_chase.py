@@ -1,0 +1,76 @@
+"""Chase against all plans there are, for up to seven queries."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+
+from eventcube.optimizer.chase import Chase, Own, Way
+from eventcube.plan.workload import Derivation
+
+NAMES = [f"q{i}" for i in range(7)]
+
+
+def way(source: str, target: str, cost: float, *, same_trigger: bool = False, counts: bool = False) -> Way:
+    return Way(Derivation("case", source, target, (), (), (), (), same_trigger), cost, counts)
+
+
+def draw(seed: int) -> Chase:
+    """Random costs of random ways, some of which lead around in circles."""
+    rng = Random(seed)
+    names = NAMES[: rng.randint(2, 7)]
+    own = {name: Own(rng.uniform(5, 20), rng.uniform(0, 4), rng.uniform(0, 8)) for name in names}
+    pairs = [pair for pair in itertools.permutations(names, 2) if rng.random() < 0.3]
+    ways = [
+        way(source, target, rng.uniform(0, 15), same_trigger=rng.random() < 0.5, counts=rng.random() < 0.2)
+        for source, target in pairs
+    ]
+    return Chase(own, ways)
+
+
+def is_plan(plan: dict[str, Way]) -> bool:
+    for name in plan:
+        seen = {name}
+        while name in plan:
+            name = plan[name].derivation.source
+            if name in seen:
+                return False
+            seen.add(name)
+    return True
+
+
+def least(chase: Chase) -> float:
+    """The cost of the cheapest plan, by trying all."""
+    options = [[None, *(w for w in chase.ways if w.derivation.target == name)] for name in chase.own]
+    plans = ({w.derivation.target: w for w in chosen if w is not None} for chosen in itertools.product(*options))
+    return min(chase.cost(plan) for plan in plans if is_plan(plan))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_it_is_close_to_the_cheapest_of_all_plans(seed: int) -> None:
+    chase = draw(seed)
+    found = chase.cheapest()
+    assert is_plan(found)
+    assert chase.cost(found) <= chase.cost({}) + 1e-9
+    assert chase.cost(found) <= 1.15 * least(chase)
+
+
+def test_it_is_mostly_the_cheapest_one() -> None:
+    cases = [draw(seed) for seed in range(200)]
+    exact = [chase.cost(chase.cheapest()) <= least(chase) + 1e-9 for chase in cases]
+    assert sum(exact) >= 170
+
+
+def test_what_a_source_costs_more_is_paid_once() -> None:
+    own = {"p": Own(10, 0, 9), **{f"c{i}": Own(10, 0, 0) for i in range(4)}}
+    ways = [way("p", f"c{i}", 5) for i in range(4)]
+    chase = Chase(own, ways)
+    assert chase.cost(chase.cheapest()) == 10 + 9 + 4 * 5
+    assert Chase({"p": own["p"], "c0": own["c0"]}, ways[:1]).cheapest() == {}
+
+
+def test_the_number_of_matches_alone_costs_nothing_more() -> None:
+    chase = Chase({"p": Own(10, 8, 9), "c": Own(10, 0, 0)}, [way("p", "c", 3, same_trigger=True, counts=True)])
+    assert chase.cost(chase.cheapest()) == 13
