@@ -123,7 +123,9 @@ class _Search:
         fitting: list[int | None] = [s for s in self.specific.slots if _fits(one, self.scope.specific.slots[s])]
         return [*fitting, None] if one.alternatives else fitting
 
-    def _place(self, place: int, candidates: list[list[int | None]], placed: dict[int, int]) -> Iterator[dict[int, int]]:
+    def _place(
+        self, place: int, candidates: list[list[int | None]], placed: dict[int, int]
+    ) -> Iterator[dict[int, int]]:
         if place == len(candidates):
             yield dict(placed)
             return

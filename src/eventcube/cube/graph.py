@@ -62,7 +62,9 @@ class CubeGraph:
         """The edges that do not follow from others, by the coarser query and then by the finer one."""
         names = self._named_groups
         # A group's first query refines that of another group, but it may be another one whose relation was found.
-        edges = [self._edge(names[finer], names[coarser]) for coarser, finer in reduced_edges(self._below, self._groups)]
+        edges = [
+            self._edge(names[finer], names[coarser]) for coarser, finer in reduced_edges(self._below, self._groups)
+        ]
         return tuple(sorted(edges, key=lambda edge: (self._places[edge.coarser], self._places[edge.finer])))
 
     def _edge(self, finer: Sequence[str], coarser: Sequence[str]) -> Edge:
@@ -124,7 +126,9 @@ class CubeGraph:
             yield "  " * depth + change + f"{' = '.join(group_of[name])}: {self._text(name)}" + above
             if name not in seen:
                 seen.add(name)
-                below = [(group_of[edge.finer][0], f"{edge.change.value} → ", depth + 1) for edge in finer.get(name, ())]
+                below = [
+                    (group_of[edge.finer][0], f"{edge.change.value} → ", depth + 1) for edge in finer.get(name, ())
+                ]
                 todo += reversed(below)
 
     def _text(self, name: str) -> str:
@@ -136,18 +140,19 @@ class CubeGraph:
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart, for documents."""
         lines = ["flowchart TD"]
-        for name, place in self._places.items():
-            lines.append(f'  n{place}["{_quoted(f"{name}: {self._text(name)}")}"]')
-        for edge in self.edges:
-            lines.append(f"  n{self._places[edge.coarser]} -->|{edge.change.value}| n{self._places[edge.finer]}")
+        places = self._places
+        lines += [f'  n{place}["{_quoted(f"{name}: {self._text(name)}")}"]' for name, place in places.items()]
+        lines += [f"  n{places[edge.coarser]} -->|{edge.change.value}| n{places[edge.finer]}" for edge in self.edges]
         for first, *others in self.groups:
-            lines += [f"  n{self._places[first]} -.-|equal| n{self._places[other]}" for other in others]
+            lines += [f"  n{places[first]} -.-|equal| n{places[other]}" for other in others]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> str:
         """The queries, the groups of equal ones, and the edges with the variables of the embeddings."""
         content = {
-            "queries": [{"name": name, "text": query.query.text or str(query.query)} for name, query in self.queries.items()],
+            "queries": [
+                {"name": name, "text": query.query.text or str(query.query)} for name, query in self.queries.items()
+            ],
             "equal": [group for group in self.groups if len(group) > 1],
             "edges": [
                 {
