@@ -47,11 +47,15 @@ def engine_matches(
     query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any
 ) -> Iterator[Key]:
     """The engine's matches, as they come."""
-    variables = positive_variables(query.pattern)
     for batch in engine_batches(query, events, options, cut, **settings):
-        columns = [batch.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
-        columns += [pc.struct_field(batch.column(v), "id").to_pylist() for v in variables]
-        yield from zip(*columns, strict=True)
+        yield from keys_of(query, batch)
+
+
+def keys_of(query: Query, batch: pa.RecordBatch) -> Iterator[Key]:
+    """The matches of one of the engine's batches."""
+    columns = [batch.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
+    columns += [pc.struct_field(batch.column(v), "id").to_pylist() for v in positive_variables(query.pattern)]
+    return zip(*columns, strict=True)
 
 
 def engine_batches(
