@@ -104,13 +104,7 @@ class QueryGroup:
         if key not in self._trees:
             if len(self._trees) >= _MAX_TREES:
                 self._trees.clear()
-            branches = [
-                Branch(
-                    q.name, programs[q.name], q.query.stacks, shareable(programs[q.name], counted=q.sink.only_counts)
-                )
-                for q in queries
-            ]
-            self._trees[key] = _Tree(step_tree(branches))
+            self._trees[key] = _Tree(step_tree(_branch(query, programs[query.name]) for query in queries))
         return self._trees[key]
 
 

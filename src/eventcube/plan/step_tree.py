@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -79,7 +79,7 @@ def _keeps_results(step: Step) -> bool:
     return any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
 
 
-def step_tree(branches: Iterator[Branch] | list[Branch]) -> StepTree:
+def step_tree(branches: Iterable[Branch]) -> StepTree:
     """The tree of some programs that see the events alike."""
     grower = _Grower()
     nodes, leaves = grower.grow([(branch, {}) for branch in branches], 0)
