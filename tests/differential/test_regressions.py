@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from unittest.mock import patch
 
 import pytest
 
+from eventcube.engine import state
 from eventcube.engine.execute import Execution
+from eventcube.engine.state import NOTHING
 from eventcube.engine.views import view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
-from tests.differential.compare import check
-from tests.differential.modes import in_chunks
+from eventcube.language.syntax import Query
+from tests.differential.compare import Key, check, keys_of, make_runtime, oracle_matches
+from tests.differential.knobs import in_chunks
 from tests.differential.rows import check_rows
 from tests.oracle.brute import Event
-from tests.oracle.generate import PLAIN, Options
+from tests.oracle.generate import PLAIN, Options, to_arrow
 from tests.oracle.shorthand import stream
 
 ORDERED = Options(ordered=True)
@@ -221,6 +227,70 @@ def test_rows(query: str, events: str) -> None:
     for cut in _cuts(given):
         check_rows(parse(f"PATTERN {query}"), given, PLAIN, cut)
         check_rows(parse(f"PATTERN {query}"), given, PLAIN, cut, restarts=range(len(cut) + 2))
+
+
+@pytest.mark.parametrize(
+    ("query", "events", "options", "saved"),
+    [
+        pytest.param(
+            "SEQ(A a, B b) WITHIN 9 ms",
+            "A1 B2",
+            PLAIN,
+            [0, 1],
+            id="changes that follow a state from before the first events are a whole state",
+        ),
+        pytest.param(
+            "SEQ(A a, ANY b) WITHIN 2 ms",
+            "A1 B2 A3 B4 A5 B6 A7 B8 A9 B10",
+            PLAIN,
+            [1, 7],
+            id="events after those of a state were dropped before the changes were saved",
+        ),
+        pytest.param(
+            "SEQ(A a, B b) WITHIN 3 events",
+            "A1:k=1 C2:k=3 C2:k=1 C3:k=1 C4:k=1 C5:k=1 A6:k=2 C7:k=3 C8:k=3 B9:k=1 C10:k=3 B11:k=2 C12:k=3",
+            PARTITIONED,
+            [2, 9],
+            id="a partition that was forgotten has none of the events that a state had of it",
+        ),
+        pytest.param(
+            "SEQ(A a, B b) WITHIN 3 events",
+            "A1:k=1 C2:k=3 C2:k=1 C3:k=1 C4:k=1 C5:k=1 A6:k=2 C7:k=3 C8:k=3 C9:k=1 C10:k=3 B11:k=1 B12:k=2 C13:k=3",
+            PARTITIONED,
+            [2, 11],
+            id="a partition that was forgotten and comes again has none of the events that a state had of it",
+        ),
+    ],
+)
+def test_restored_from_a_state_and_changes(query: str, events: str, options: Options, saved: list[int]) -> None:
+    given = stream(events, key="k" if options.partitioned else None)
+    asked = parse(f"PATTERN {query}")
+    expected = Counter(oracle_matches(asked, given, options))
+    with patch.object(state, "_MIN_ACTIVE", 0), patch.object(state, "_ACTIVE_PER_EVENT", 0):
+        for last, others in itertools.product(range(1, len(saved) + 1), [False, True]):
+            found = Counter(_saved_by_changes(asked, given, options, saved[:last], others))
+            assert found == expected, f"restored before {saved[last - 1]}"
+
+
+def _saved_by_changes(
+    query: Query, events: list[Event], options: Options, saved: list[int], others: bool
+) -> Iterator[Key]:
+    """The matches of a run that is saved before some events, and goes on elsewhere from the last of them.
+
+    `others`: something else saves the state now and then, too.
+    """
+    runtime, table, states, version = make_runtime(query, events, options), to_arrow(events), [], NOTHING
+    for i in range(len(events) + 1):
+        if others:
+            runtime.snapshot()
+        if i in saved:
+            states.append(runtime.snapshot(since=version))
+            version = runtime.version
+        if i == saved[-1]:
+            runtime = make_runtime(query, events, options)
+            runtime.restore(*states)
+        batches = runtime.push(table.slice(i, 1)) if i < len(events) else runtime.finish()
+        yield from (key for batch in batches for key in keys_of(query, batch))
 
 
 @pytest.mark.parametrize(

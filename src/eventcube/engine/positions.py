@@ -14,7 +14,9 @@ from eventcube.engine.released import Released
 class Positions:
     """The number of events so far: in all (`total`), or for each partition (`totals`).
 
-    `before` has the numbers before the last events were added: windows that were closed then are done.
+    Only differences between positions matter. A partition without a number, because it is new or was forgotten, counts
+    from `total` on, so that its positions ascend even if it comes again. `before` has the numbers before the last
+    events were added: windows that were closed then are done.
     """
 
     def __init__(self, partition_by: tuple[str, ...]) -> None:
@@ -41,7 +43,7 @@ class Positions:
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
         order, starts = group(codes, groups)
         # In each group the known total comes first, then the events that follow it.
-        base = np.zeros(groups, np.int64)
+        base = np.full(groups, self.before[0])
         base[codes[: known.num_rows]] = known.column("n").to_numpy()
         seen_before = np.zeros(groups, np.int64)
         seen_before[codes[: known.num_rows]] = 1
@@ -59,39 +61,47 @@ class Positions:
         if not self.partition_by:
             return np.full(len(payload), total, np.int64)
         if totals is None:
-            return np.zeros(len(payload), np.int64)
+            return np.full(len(payload), total, np.int64)
         own = pa.table([payload.column(k) for k in self.partition_by], self._keys)
         joint = pa.concat_tables([totals.select(self._keys), own])
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
-        counts = np.zeros(groups, np.int64)
+        counts = np.full(groups, total)
         counts[codes[: totals.num_rows]] = totals.column("n").to_numpy()
         return counts[codes[totals.num_rows :]]
 
-    def changed(self, since: int, version: int) -> pa.Table | None:
-        """The totals that are others than at a version; all of them if it is not the one saved last."""
+    def changed(self, since: int, version: int) -> tuple[pa.Table | None, bool]:
+        """The totals that are others than at a version, or all of them if it is not the one saved last; whether all."""
         saved = self._saved[1] if self._saved[0] == since else None
         self._saved = version, self.totals
         if saved is None or self.totals is None:
-            return self.totals
+            return self.totals, True
         if saved is self.totals:
-            return self.totals.slice(0, 0)
+            return self.totals.slice(0, 0), False
         joint = pa.concat_tables([saved, self.totals])
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
+        of_saved, of_now = codes[: saved.num_rows], codes[saved.num_rows :]
+        numbers = joint.column("n").to_numpy()
         known = np.full(groups, -1, np.int64)
-        known[codes[: saved.num_rows]] = saved.column("n").to_numpy()
-        return self.totals.filter(pa.array(known[codes[saved.num_rows :]] != self.totals.column("n").to_numpy()))
+        known[of_saved] = numbers[: saved.num_rows]
+        changed = self.totals.filter(pa.array(known[of_now] != numbers[saved.num_rows :]))
+        gone = saved.select(self._keys).filter(pa.array(np.isin(of_saved, of_now, invert=True)))
+        forgotten = gone.append_column("n", pa.array(np.full(gone.num_rows, self.total)))
+        return pa.concat_tables([changed, forgotten]), False
 
-    def restore(self, total: int, totals: pa.Table | None) -> None:
-        """Take on saved numbers, in place of those of the same partitions."""
+    def restore(self, total: int, totals: pa.Table | None, *, whole: bool) -> None:
+        """Take on saved numbers, in place of those of the same partitions, or as a whole in place of all."""
         self.total = total
-        if totals is None or self.totals is None:
+        if totals is None or self.totals is None or whole:
             self.totals = self.totals if totals is None else totals
-            return
-        joint = pa.concat_tables([totals, self.totals])
-        codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
-        first = np.full(groups, len(codes), np.int64)
-        np.minimum.at(first, codes, np.arange(len(codes)))
-        self.totals = joint.take(pa.array(np.sort(first[first < len(codes)])))
+        else:
+            joint = pa.concat_tables([totals, self.totals])
+            codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
+            first = np.full(groups, len(codes), np.int64)
+            np.minimum.at(first, codes, np.arange(len(codes)))
+            self.totals = joint.take(pa.array(np.sort(first[first < len(codes)])))
+        if self.totals is not None and self.totals.num_rows:
+            # States of version 1 do not count the events of all partitions.
+            self.total = max(total, int(self.totals.column("n").to_numpy().max()))
 
     def columns(self, events: pa.Schema) -> pa.Schema:
         """The columns of totals, for events with these columns."""

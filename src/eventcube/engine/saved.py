@@ -26,9 +26,9 @@ class Saved:
     values: dict[str, Any]
     tables: dict[str, pa.Table]
 
-    def check_fields(self, needed: Iterable[str]) -> None:
+    def check_fields(self, needed: Iterable[str], optional: Iterable[str] = ()) -> None:
         """Refuse values that are not an object with exactly these fields."""
-        check_fields(self.values, needed)
+        check_fields(self.values, needed, optional)
 
     def integer(self, name: str, least: int, most: int) -> int:
         """A whole number, which must be in a range."""

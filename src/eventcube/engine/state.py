@@ -133,10 +133,13 @@ class State:
         for i, stack in enumerate(rows.stacks):
             columns[f"stack{i}"] = pa.array(places_of((stack,), len(rows)))
         tables = {"events": rows.payload.table, "rows": pa.table(columns)}
+        whole = []
         for i, positions in enumerate(self.positions):
-            changed = positions.changed(since.number, version)
+            changed, is_whole = positions.changed(since.number, version)
+            whole.append(is_whole)
             tables |= {} if changed is None or not positions.partition_by else {f"positions{i}": changed}
-        values = {"sequence": self.sequence, "watermark": self.watermark, "totals": [p.total for p in self.positions]}
+        totals = [p.total for p in self.positions]
+        values = {"sequence": self.sequence, "watermark": self.watermark, "totals": totals, "whole": all(whole)}
         return Saved(values, tables)
 
     def apply(self, saved: Saved, watermark: int, rank: int | None) -> None:
@@ -144,7 +147,9 @@ class State:
 
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
-        saved.check_fields({"sequence", "watermark", "totals"})
+        # Early states of version 2 do not say whether they have all partitions.
+        saved.check_fields({"sequence", "watermark", "totals"}, {"whole"})
+        whole = "whole" in saved.values and saved.boolean("whole")
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
         totals = saved.values["totals"]
@@ -152,15 +157,16 @@ class State:
             raise DamagedStateError("its header has other totals")
         for i, (positions, total) in enumerate(zip(self.positions, totals, strict=True)):
             table = None
-            if f"positions{i}" in saved.tables and positions.partition_by:
+            if positions.partition_by:
                 table = saved.take(f"positions{i}", positions.columns(self.columns))
                 check_range(numbers(table, ["n"])["n"], 0, BOUND, "n")
-            positions.restore(integer(total, 0, BOUND, "totals"), table)
+            positions.restore(integer(total, 0, BOUND, "totals"), table, whole=whole)
+        if len(self.rows):
+            # First, as events that came after these may have been dropped with them, before they were saved.
+            self._purge(self.rows, self.watermark)
         fresh = read_rows(self, saved, sequence, watermark, rank)
         self.sequence = sequence
         self.rows = self.rows.append(fresh)
-        if len(self.rows):
-            self._purge(self.rows, self.watermark)
 
     # Partitions that get no events at the moment.
 

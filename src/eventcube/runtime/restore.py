@@ -29,12 +29,14 @@ def load(states: Sequence[bytes], runtime: Runtime) -> None:
     workload: Workload | None = None
     queries: dict[str, LogicalQuery] = {}
     finished = False
-    for i, state in enumerate(states):
+    for state in states:
         header, tables = read(state)
         try:
+            # What follows a state from before the first events is whole, too.
+            is_first = workload is None
             if workload is None:
                 workload, queries = _planned(header, runtime)
-            finished = _apply(header, tables, runtime, workload, is_first=i == 0)
+            finished = _apply(header, tables, runtime, workload, is_first=is_first)
         except DamagedStateError as error:
             raise damaged(str(error)) from None
     runtime.use_workload(workload, queries)
