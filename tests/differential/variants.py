@@ -283,6 +283,7 @@ def _window(rng: Random) -> TimeWindow | CountWindow | None:
         case 0:
             return None
         case 1 | 2 | 3:
-            return CountWindow(rng.choice([3, 5, 8, 12]))
+            # As many events, less one, as a window of time has microseconds.
+            return CountWindow(rng.choice([3, 5, 8, 12, 4 * TICK + 1]))
         case _:
             return TimeWindow(rng.choice([2, 4, 7, 12]) * TICK)
