@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -19,7 +20,8 @@ from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
-from tests.differential.compare import Key, check, keys_of, make_runtime, oracle_matches
+from eventcube.optimizer.sharing import Candidate, SharingChoice
+from tests.differential.compare import Key, check, engine_batches, keys_of, make_runtime, oracle_matches
 from tests.differential.knobs import in_chunks
 from tests.differential.rows import check_rows
 from tests.oracle.brute import Event
@@ -227,6 +229,34 @@ def test_rows(query: str, events: str) -> None:
     for cut in _cuts(given):
         check_rows(parse(f"PATTERN {query}"), given, PLAIN, cut)
         check_rows(parse(f"PATTERN {query}"), given, PLAIN, cut, restarts=range(len(cut) + 2))
+
+
+@pytest.mark.parametrize("strategy", ["passive", "semantic", "aggressive", "balanced"])
+def test_programs_of_a_query_that_take_turns_keep_apart_what_they_keep(strategy: str) -> None:
+    queries = [
+        "SEQ(!SEQ(ANY n, B m), C c, A a, !SEQ(C d, D e), A f) WITHIN 12 ms",
+        "SEQ(C c, A a, B b) WITHIN 12 ms",
+        "SEQ(C c, A a, A f) WITHIN 12 ms",
+    ]
+    given = stream("C1 A2 A3 C4 B5 C6 A7 A8 A9 C10 D11 A12 C13 A14 A15 A16 B17 C18 A19 A20")
+    turns = itertools.cycle([True, False, False])
+
+    def choose(_: object, candidates: Sequence[Candidate], *__: object) -> frozenset[str]:
+        return frozenset(c.name for c in candidates) if next(turns) else frozenset()
+
+    with patch.object(SharingChoice, "choose", choose):
+        for cut in ([1] * 20, [3] * 6):
+            _check_together(queries, given, PLAIN, cut, strategy=strategy)
+
+
+def _check_together(queries: Sequence[str], events: list[Event], options: Options, cut: list[int], **how: Any) -> None:
+    """Queries in one runtime find what the oracle finds for each alone."""
+    asked = [parse(f"PATTERN {query}") for query in queries]
+    found: dict[str, list[Key]] = {f"q{i}": [] for i in range(1, len(asked) + 1)}
+    for name, batch in engine_batches(asked, events, options, cut, separate=True, **how):
+        found[name] += keys_of(asked[int(name[1:]) - 1], batch)
+    for query, keys in zip(asked, found.values(), strict=True):
+        assert Counter(keys) == Counter(oracle_matches(query, events, options)), query.text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from eventcube.plan.rules.bind_in_place import bind_all_in_place
 from eventcube.plan.rules.merge_nested import merge_nested
 from eventcube.plan.rules.rewrite import rewrite_steps
 from eventcube.plan.scan import scan_of, sink_of
-from eventcube.plan.steps import Program, State, Term, is_open, numbered
+from eventcube.plan.steps import Program, State, Term, is_open, last_number, numbered
 
 
 def build(
@@ -46,15 +46,18 @@ def build(
     return plan, fired
 
 
-def program_from_start(logical: LogicalQuery) -> Program | None:
-    """A program that binds single events from the first on; None for a query that is no SEQ of them, or looks ahead."""
+def program_from_start(logical: LogicalQuery, physical: PhysicalQuery) -> Program | None:
+    """A program that binds single events from the first on; None for a query that is no SEQ of them, or looks ahead.
+
+    What a query keeps of its nested parts goes by the numbers of steps, so none of its other programs has these.
+    """
     node = logical.region.node
     if not isinstance(node, Seq) or not all(isinstance(part, Leaf) for part in positive_parts(node)):
         return None
     if _is_forward(Order(logical.region, logical.slots, outermost=True)):
         return None
     (program,), _ = rewrite_steps((program_of(logical, from_start=True)[0],))
-    return numbered(program)
+    return numbered(program, after=last_number(tuple(a.program for a in physical.alternatives)))
 
 
 def program_of(logical: LogicalQuery, *, from_start: bool = False) -> tuple[Program, Progress]:

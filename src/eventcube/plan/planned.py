@@ -46,16 +46,11 @@ def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None) -> Wo
     begun: dict[object, list[str]] = {}
     for name, query in workload.queries.items():
         begun.setdefault(_beginning(query), []).append(name)
-    from_start = {
-        name: program
-        for key, names in begun.items()
-        for name in names
-        if key is not None and len(names) > 1 and (program := program_from_start(plans[name].logical)) is not None
-    }
-    queries = {
-        name: replace(query, from_start=from_start[name]) if name in from_start else query
-        for name, query in workload.queries.items()
-    }
+    queries = dict(workload.queries)
+    for key, names in begun.items():
+        for name in names if key is not None and len(names) > 1 else ():
+            program = program_from_start(plans[name].logical, plans[name].physical)
+            queries[name] = replace(queries[name], from_start=program)
     return replace(workload, queries=queries)
 
 

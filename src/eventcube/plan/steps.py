@@ -297,10 +297,23 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
 _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms")
 
 
-def numbered(programs: _Programs) -> _Programs:
-    """The programs with a number for each step; a step that is shared by several places has one."""
-    count = itertools.count(1)
+def numbered(programs: _Programs, after: int = 0) -> _Programs:
+    """The programs with a number for each step, beyond a given one; a step that is shared by several places has one."""
+    count = itertools.count(after + 1)
     return rebuilt(programs, lambda node: replace(node, id=next(count)) if isinstance(node, Step) else node)
+
+
+def last_number(programs: tuple[Program, ...]) -> int:
+    """The greatest number of a step."""
+    greatest = 0
+
+    def note(node: Any) -> Any:
+        nonlocal greatest
+        greatest = max(greatest, node.id) if isinstance(node, Step) else greatest
+        return node
+
+    rebuilt(programs, note)
+    return greatest
 
 
 def is_open(program: Program) -> bool:
