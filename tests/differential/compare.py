@@ -86,19 +86,20 @@ def engine_batches(
 
 def make_runtime(query: Query | Sequence[Query], events: Sequence[Event], options: Options, **settings: Any) -> Runtime:
     """A runtime that reads events as the options say."""
-    if options.concepts:
-        settings["concepts"] = _children(options.concepts)
     if not options.in_order and "lateness" not in settings:
         settings["lateness"] = _span(events)
-    return Runtime(
-        query,
-        time="ts",
-        type="type" if options.typed else None,
-        order_by="o" if options.ordered else None,
-        partition_by="k" if options.partitioned else None,
-        advise=False,
-        **settings,
-    )
+    return Runtime(query, advise=False, **read_settings(options), **settings)
+
+
+def read_settings(options: Options) -> dict[str, Any]:
+    """How the engine is to read events."""
+    return {
+        "time": "ts",
+        "type": "type" if options.typed else None,
+        "order_by": "o" if options.ordered else None,
+        "partition_by": "k" if options.partitioned else None,
+        "concepts": _children(options.concepts) if options.concepts else None,
+    }
 
 
 def restarted(running: Runtime, fresh: Runtime) -> Runtime:

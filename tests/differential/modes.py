@@ -33,6 +33,7 @@ from tests.differential.knobs import any_costs, any_of, in_chunks
 from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
+from tests.differential.spread import check_spread, draw_spread
 from tests.differential.workload import check_workload, draw_workload
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
@@ -202,6 +203,7 @@ MODES: Mapping[str, Mode] = {
     "together": Mode(draw_case, _check_together),
     "separate": Mode(_draw_rows, check_separate),
     "workload": Mode(draw_workload, check_workload),
+    "spread": Mode(draw_spread, check_spread),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),

@@ -19,12 +19,11 @@ from eventcube.options import options
 from eventcube.plan.planned import plan_query
 from eventcube.spark import slices
 from eventcube.spark.passes import Keyed, Sliced, passes
-from tests.differential.compare import Key, oracle_matches
+from tests.differential.compare import Key, oracle_matches, read_settings
 from tests.differential.workload import draw_workload
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Workload, to_arrow
 from tests.oracle.text import with_text
-from tests.spark.test_random import settings_of
 
 EACH = 6
 WAYS = ("keyed", "sliced", "mixed")
@@ -53,7 +52,7 @@ def named(case: Workload) -> dict[str, Query]:
 
 def way_of(case: Workload) -> str:
     """How Spark will spread the events of a workload."""
-    chosen = options(**settings_of(case))
+    chosen = options(**read_settings(case.options))
     schema = chosen.schema(to_arrow(case.events).schema)
     found = passes({name: plan_query(query, schema, chosen) for name, query in named(case).items()})
     if len(found) > 1:
@@ -78,7 +77,7 @@ def test_workloads_together(way: str, spark: SparkSession, monkeypatch: pytest.M
 def test_each_query_has_a_result_of_its_own(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     _in_small(monkeypatch)
     _, case = next(workloads_of("mixed", range(10_000)))
-    frames = ec.match_all(spark.createDataFrame(to_arrow(case.events)), named(case), **settings_of(case))
+    frames = ec.match_all(spark.createDataFrame(to_arrow(case.events)), named(case), **read_settings(case.options))
     asked = [
         frame.select(F.lit(name).alias("name"), _answer([F.col(f"`{v}`.id") for v in _variables(case, name)]))
         for name, frame in frames.items()
@@ -117,7 +116,7 @@ def disagreements(spark: SparkSession, cases: list[tuple[int, Workload]]) -> Cou
 
 def _asked(spark: SparkSession, seed: int, case: Workload) -> DataFrame:
     """The matches of a workload as its seed, the query, start, end and the events' variables and ids."""
-    matches = ec.match(spark.createDataFrame(to_arrow(case.events)), named(case), **settings_of(case))
+    matches = ec.match(spark.createDataFrame(to_arrow(case.events)), named(case), **read_settings(case.options))
     bound = F.transform("events", lambda e: F.struct(e["variable"], e["id"]))
     return matches.select(F.lit(seed).alias("seed"), "query", _answer([]), bound.alias("bound"))
 
