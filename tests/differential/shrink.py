@@ -46,6 +46,8 @@ def _smaller_queries(query: Query) -> Iterator[Query]:
         yield replace(query, limit=None)
     if query.returns:
         yield replace(query, returns=())
+    if query.agg:
+        yield replace(query, agg=(), group_by=(), having=())
     if query.partition_by:
         yield replace(query, partition_by=())
     for having in _fewer(query.having):

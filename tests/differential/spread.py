@@ -20,9 +20,9 @@ from eventcube.spark import slices
 from eventcube.spark.pack import Pack, unpacked
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
 from eventcube.spark.slices import SLICE, Slices, slice_width
-from tests.differential.compare import DisagreementError, read_settings
-from tests.differential.rows import compare_rows
-from tests.differential.workload import Setup, draw_workload
+from tests.differential.compare import read_settings
+from tests.differential.setups import Setup
+from tests.differential.workload import compare_each, draw_workload
 from tests.oracle.event import Event
 from tests.oracle.generate import Workload, to_arrow
 from tests.oracle.quals import TICK, chance
@@ -70,14 +70,7 @@ def check_spread(case: Workload, rng: Random) -> int:
     ):
         for name, batch in _run(case, Random(setup.seed)):
             found.setdefault(name, []).append(batch)
-    total = 0
-    for i, query in enumerate(case.queries, 1):
-        try:
-            total += compare_rows(query, case.events, case.options, found.get(f"q{i}", []))
-        except DisagreementError as error:
-            texts = "\n".join(f"  q{n}: {q.text}" for n, q in enumerate(case.queries, 1))
-            raise DisagreementError(f"q{i}: {error}\nqueries:\n{texts}\nslices of {windows}, {setup}") from None
-    return total
+    return compare_each(case, found, f"slices of {windows}, {setup}")
 
 
 def _run(case: Workload, rng: Random) -> Iterator[tuple[str, pa.RecordBatch]]:

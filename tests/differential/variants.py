@@ -72,9 +72,8 @@ def _draw_first(rng: Random, options: Options) -> Query:
         case _:
             maker = _maker(rng, options)
             parts: list[Part] = [maker.component() for _ in range(rng.choice([2, 3, 3, 3, 4]))]
-            if chance(rng, 25):
-                parts.insert(rng.randint(1, len(parts) - 1), Not(maker.component()))
             query = Query(Seq(tuple(parts)), within=_window(rng))
+            query = _negated(rng, query, options) if chance(rng, 30) else query
             query = _keyed(rng, query, options) if chance(rng, 35) else query
             return _more_quals(rng, query, options) if chance(rng, 30) else query
 
