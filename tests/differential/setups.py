@@ -39,6 +39,7 @@ class Setup:
     chosen: tuple[bool, bool]
     chunk: int
     gaps: bool
+    at_once: bool
     looks: bool
 
     @classmethod
@@ -75,6 +76,7 @@ class Setup:
             chosen=(chance(rng, 50), chance(rng, 50)),
             chunk=rng.choice([1, 4, 1 << 16, 1 << 16]),
             gaps=chance(rng, 10),
+            at_once=chance(rng, 8),
             looks=chance(rng, 8),
         )
 

@@ -6,16 +6,19 @@ engine decides by costs and sizes is decided by chance.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from math import factorial, prod
 from random import Random
+from unittest.mock import patch
 
 import pyarrow as pa
 
 import eventcube as ec
-from eventcube.errors import OptionError
+from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.syntax import Component, Query, Seq
 from eventcube.runtime import Runtime
 from tests.differential.compare import DisagreementError, draw_cut, make_runtime, oracle_matches, read_settings
@@ -97,6 +100,9 @@ def check_workload(case: Workload, rng: Random) -> int:
 def measure(case: Workload, rng: Random) -> tuple[int, Counter[str]]:
     """The number of rows, and how often steps were shared; see `counting`."""
     setup = Setup.draw(rng)
+    if setup.at_once:
+        with setup.applied(), counting() as counted:
+            return compare_each(case, _matched(case, setup), f"at once, {setup}"), counted
     with setup.applied(), counting() as counted:
         try:
             found, runtime = _run(case, setup)
@@ -133,6 +139,17 @@ def _look(case: Workload, runtime: Runtime) -> None:
     assert runtime.report()
     assert set(runtime.kept_events) == set(runtime.queries)
     assert ec.explain(runtime.queries, to_arrow(case.events), **read_settings(case.options))
+
+
+def _matched(case: Workload, setup: Setup) -> dict[str, list[pa.RecordBatch]]:
+    """What `match_all` gives for each query, by name."""
+    queries = {f"q{i}": query for i, query in enumerate(case.queries, 1)}
+    # The package has a function of the module's name.
+    module = import_module("eventcube.match")
+    with warnings.catch_warnings(), patch.object(module, "BATCH_ROWS", Random(setup.seed).choice([1, 3, 9])):
+        warnings.simplefilter("ignore", EventCubeWarning)
+        found = ec.match_all(to_arrow(case.events), queries, **read_settings(case.options))
+    return {name: table.to_batches() for name, table in found.items()}
 
 
 def _run(case: Workload, setup: Setup) -> tuple[dict[str, list[pa.RecordBatch]], Runtime]:
