@@ -25,7 +25,7 @@ from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Workload, to_arrow
 from tests.oracle.text import with_text
 
-EACH = 6
+EACH = 4
 WAYS = ("keyed", "sliced", "mixed")
 
 
@@ -37,7 +37,8 @@ def workloads_of(way: str, seeds: range) -> Iterator[tuple[int, Workload]]:
         queries = tuple(_plain(query) for query in case.queries[:8])
         events = [replace(e, zones={"ts": None, "t": "UTC"}) for e in case.events]
         case = Workload(queries, events, case.options)
-        if way_of(case) == way:
+        # Spark has no column of unsigned numbers.
+        if not any("u" in e.attrs for e in events) and way_of(case) == way:
             yield seed, case
 
 
