@@ -1,4 +1,4 @@
-"""Refinements hold by meaning: on random pairs of queries and streams, and on pairs that are easily taken for related."""
+"""Refinements hold by meaning: on random pairs of queries and streams, and on pairs easily taken for related."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ complete |R_p| matches of the source; from specific to general = what the deltas
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from eventcube.optimizer.chase import Chase, Own, Way
@@ -48,7 +48,7 @@ class DerivationChoice:
     """The derivations in use."""
 
     def __init__(self, sharing: str, queries: Mapping[str, WorkloadQuery]) -> None:
-        self._queries = queries
+        self.queries = queries
         self._fixed = sharing in (TOP_DOWN, BOTTOM_UP, INDEPENDENT)
         self.chosen: dict[str, Derivation] = {}
         if sharing in (TOP_DOWN, BOTTOM_UP):
@@ -65,14 +65,7 @@ class DerivationChoice:
             return {}
         if not self._fixed:
             self._weigh(names, workings)
-        found: dict[str, Derivation] = {}
-        todo = list(names)
-        while todo:
-            name = todo.pop()
-            if name in self.chosen and name not in found:
-                found[name] = self.chosen[name]
-                todo.append(found[name].source)
-        return found
+        return with_sources(names, self.chosen)
 
     def _weigh(self, names: Sequence[str], workings: Workings) -> None:
         """Choose again, if so much was done since the last time that it pays, and events have changed."""
@@ -92,7 +85,7 @@ class DerivationChoice:
         """The share of each stack in all events."""
         rates: dict[int, float] = {}
         for name in names:
-            events, stacks = workings.events(name), self._queries[name].stacks
+            events, stacks = workings.events(name), self.queries[name].stacks
             for slot, stack in enumerate(stacks):
                 if stack not in rates:
                     rates[stack] = len(events.rows(slot)) / max(1, events.size)
@@ -106,7 +99,7 @@ class DerivationChoice:
 
     def _choose(self, names: Sequence[str], workings: Workings) -> None:
         """Take the cheapest plan, if it is so much cheaper than the one in use that to switch pays (gamma)."""
-        chase = costs(names, self._queries, workings)
+        chase = costs(names, self.queries, workings)
         known = {way.derivation: way for way in chase.ways}
         current = {t: known[d] for t, d in self.chosen.items() if d in known}
         best = chase.cheapest()
@@ -123,6 +116,18 @@ class DerivationChoice:
         if self.expected is not None:
             now, alone = self.expected
             yield f"estimated {now:,.0f} together, {alone:,.0f} each by itself"
+
+
+def with_sources(names: Iterable[str], plan: Mapping[str, Derivation]) -> dict[str, Derivation]:
+    """The derivations of some queries, and of those that they are computed from."""
+    found: dict[str, Derivation] = {}
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name in plan and name not in found:
+            found[name] = plan[name]
+            todo.append(found[name].source)
+    return found
 
 
 def fixed_plan(queries: Mapping[str, WorkloadQuery], *, downward: bool) -> dict[str, Derivation]:
@@ -157,20 +162,20 @@ class _Estimates:
     """Costs of programs and derivations over the events of one evaluation."""
 
     def __init__(self, queries: Mapping[str, WorkloadQuery], workings: Workings) -> None:
-        self._queries, self._workings = queries, workings
+        self.queries, self._workings = queries, workings
         self._known: dict[tuple[str, bool], ProgramEstimate] = {}
         self._results: dict[tuple[str, bool], float] = {}
 
     def _of(self, name: str, *, materialize: bool) -> ProgramEstimate:
         if (name, materialize) not in self._known:
-            plan, cost = self._queries[name].plan, self._workings.strategy_cost(name)
+            plan, cost = self.queries[name].plan, self._workings.strategy_cost(name)
             estimate = ProgramEstimate(plan, self._workings.events(name), cost, materialize=materialize)
             self._known[name, materialize] = estimate
         return self._known[name, materialize]
 
     def own(self, name: str, sharers: int) -> Own:
         """What a query costs; so many share its first two components, if these are bound first."""
-        query = self._queries[name]
+        query = self.queries[name]
         as_asked, made = self._of(name, materialize=self._workings.materializes(name)), self._of(name, materialize=True)
         alone = as_asked.cost(query.plan.program)
         if query.from_start is not None and sharers > 1:
@@ -184,14 +189,14 @@ class _Estimates:
     def _matches(self, name: str, *, due: bool) -> float:
         """How many matches a query has, due or all."""
         if (name, due) not in self._results:
-            query, estimate = self._queries[name], self._of(name, materialize=True)
+            query, estimate = self.queries[name], self._of(name, materialize=True)
             program = query.plan.program if due or query.unrestricted is None else query.unrestricted
             self._results[name, due] = estimate.results(program)
         return self._results[name, due]
 
     def way(self, derivation: Derivation) -> Way:
         """What a derivation costs."""
-        source, target = self._queries[derivation.source], self._queries[derivation.target]
+        source, target = self.queries[derivation.source], self.queries[derivation.target]
         matches = self._matches(derivation.source, due=derivation.same_trigger)
         counted = not self._workings.materializes(derivation.target)
         at_once = not derivation.program and not derivation.source_steps
