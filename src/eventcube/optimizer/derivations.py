@@ -54,8 +54,10 @@ class DerivationChoice:
         if sharing in (TOP_DOWN, BOTTOM_UP):
             self.chosen = fixed_plan(queries, downward=sharing == TOP_DOWN)
         self._derivable = any(query.derivations for query in queries.values())
-        # What the plan in use, and all queries by themselves, were expected to cost when that was decided.
+        # What the plan in use, and all queries by themselves, were expected to cost when that was decided;
         self.expected: tuple[float, float] | None = None
+        # and what each query was that is computed from another, so and by itself.
+        self._costs: dict[str, tuple[float, float]] = {}
         self._rates: Mapping[int, float] = {}
         self._pairs = self._due = 0
 
@@ -108,14 +110,17 @@ class DerivationChoice:
             current, now = best, then
         self.chosen = {target: way.derivation for target, way in current.items()}
         self.expected = now, alone
+        self._costs = {target: (way.cost, chase.own[target].alone) for target, way in current.items()}
 
     def summary(self) -> Iterator[str]:
         """What is computed from what, in words."""
         for target, derivation in self.chosen.items():
-            yield f"{target}: computed from {derivation.source} ({derivation.case})"
+            derived, alone = self._costs.get(target, (None, None))
+            estimated = "" if derived is None else f"; estimated {derived:,.0f}, {alone:,.0f} by itself"
+            yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}"
         if self.expected is not None:
-            now, alone = self.expected
-            yield f"estimated {now:,.0f} together, {alone:,.0f} each by itself"
+            now, each = self.expected
+            yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"
 
 
 def with_sources(names: Iterable[str], plan: Mapping[str, Derivation]) -> dict[str, Derivation]:
