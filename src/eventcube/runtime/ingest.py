@@ -108,8 +108,8 @@ class Ingest:
         self.latest = _BEGINNING
         self.rank = 0
         self._held: list[_Held] = []
-        # How many events were held in all.
-        self.arrived = 0
+        # How many events were held in all, and how many of these before a state was restored.
+        self.arrived = self._restored = 0
         self.skipped: list[pa.Table] = []
         # How many rows were skipped in all, and how many of these were drained.
         self.skipped_rows = self.drained = 0
@@ -240,15 +240,22 @@ class Ingest:
         return skipped
 
     def changes(self, since: Version) -> Saved:
-        """The rows that were held or skipped since a version and still are, and the times of now."""
-        held = [events.where(events.numbers >= since.arrived).rows for events in self._held]
+        """The rows that were held or skipped since a version and still are, and the times of now.
+
+        All that are held if a state of a later version was restored, which does not tell when its rows arrived.
+        """
+        whole = since.arrived < self._restored
+        held = [(events if whole else events.where(events.numbers >= since.arrived)).rows for events in self._held]
         skipped = self.skipped_table().slice(max(0, since.skipped - self.drained))
-        values = {name: getattr(self, name) for name in _SAVED}
+        values = {"whole": whole, **{name: getattr(self, name) for name in _SAVED}}
         return Saved(values, {"held": pa.concat_tables([self.schema.columns.empty_table(), *held]), "aside": skipped})
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes: held events that were released since then leave."""
-        saved.check_fields(_SAVED)
+        # Early states of version 2 do not say whether they have all rows that are held.
+        saved.check_fields(_SAVED, {"whole"})
+        if "whole" in saved.values and saved.boolean("whole"):
+            self._held = []
         self.watermark = saved.integer("watermark", max(self.watermark, _BEGINNING), BOUND)
         self.latest = saved.integer("latest", self.latest, BOUND)
         self.rank = saved.integer("rank", self.rank, BOUND)
@@ -272,6 +279,7 @@ class Ingest:
             arrived, self.arrived = self.arrived, self.arrived - len(ts)
             self._hold(self._arrived(held, ts, ascends=time_span(ts)[2]))
             self.arrived = arrived
+        self._restored = self.arrived
         # Events that were held before, and released since then, leave.
         before, self._held = self._held, []
         for events in before:

@@ -128,6 +128,28 @@ def test_changes_since_an_older_version_hold_all_that_changed(name: str) -> None
     assert rows(list(runtime.finish())) == rows(list(other.finish()))
 
 
+def test_changes_since_a_version_before_the_restored_one_hold_no_event_twice() -> None:
+    def events(ts: int, type_: str) -> pa.Table:
+        return pa.table({"ts": [ts], "type": [type_]})
+
+    def runtime(*states: bytes) -> ec.Runtime:
+        made = ec.Runtime("PATTERN SEQ(A a, B b) WITHIN 30 us", type="type", lateness="10 us", advise=False)
+        if states:
+            made.restore(*states)
+        return made
+
+    first = runtime()
+    list(first.push(events(5, "A")))
+    base, version = first.snapshot(), first.version
+    list(first.push(events(1, "B")))
+    # The event that came last is released, the first one still waits.
+    list(first.advance(3))
+    changes = runtime(first.snapshot()).snapshot(since=version)
+    last = runtime(base, changes)
+    assert last.held == 1
+    assert sum(b.num_rows for b in [*last.push(events(11, "B")), *last.finish()]) == 1
+
+
 def test_a_strategy_that_cannot_be_had_is_no_damage_of_the_state() -> None:
     query = "PATTERN SEQ(A a, !SEQ(!C d, B b, !C e, C c), A f) WITHIN 9 us"
     runtime = ec.Runtime(query, type="type", advise=False)
