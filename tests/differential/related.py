@@ -40,7 +40,7 @@ Operator = Seq | And | Or
 
 def draw_pair(rng: Random, options: Options) -> tuple[Query, Query]:
     """Two queries: mostly one and what changes make of it, now and then two that have nothing to do with each other."""
-    query = replace(_ties(rng, _draw_base(rng, options)), limit=None)
+    query = replace(_ties(rng, draw_base(rng, options)), limit=None)
     if chance(rng, 4):
         return query, _texted(replace(draw_query(rng, options), limit=None))
     other, changes = query, Changes(rng, options)
@@ -53,7 +53,7 @@ def draw_pair(rng: Random, options: Options) -> tuple[Query, Query]:
     return _texted(query), _texted(other)
 
 
-def _draw_base(rng: Random, options: Options) -> Query:
+def draw_base(rng: Random, options: Options) -> Query:
     """Any query, or a small one rich in negations beside nested parts and in alternatives, of few types."""
     if chance(rng, 55):
         return draw_query(rng, options)
