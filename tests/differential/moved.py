@@ -21,8 +21,9 @@ from eventcube.cube.refinement import refinements
 from eventcube.errors import EventCubeError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Part, Query
+from tests.differential.changes import TYPES
 from tests.differential.refinement import bound, draw_reading
-from tests.differential.related import TYPES, draw_base
+from tests.differential.related import draw_base
 from tests.oracle.brute import evaluate, positive_variables
 from tests.oracle.generate import Options, draw_stream
 from tests.oracle.patterns import CONCEPTS
