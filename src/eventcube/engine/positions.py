@@ -82,17 +82,20 @@ class Positions:
         known[codes[: saved.num_rows]] = saved.column("n").to_numpy()
         return self.totals.filter(pa.array(known[codes[saved.num_rows :]] != self.totals.column("n").to_numpy()))
 
-    def restore(self, total: int, totals: pa.Table | None) -> None:
-        """Take on saved numbers, in place of those of the same partitions."""
+    def restore(self, total: int, totals: pa.Table | None, version: int) -> None:
+        """Take on saved numbers, in place of those of the same partitions; they lead to a version."""
         self.total = total
-        if totals is None or self.totals is None:
-            self.totals = self.totals if totals is None else totals
-            return
-        joint = pa.concat_tables([totals, self.totals])
+        if totals is not None:
+            self.totals = totals if self.totals is None else self._replaced(self.totals, totals)
+        self._saved = version, self.totals
+
+    def _replaced(self, before: pa.Table, totals: pa.Table) -> pa.Table:
+        """The totals, and those before of other partitions."""
+        joint = pa.concat_tables([totals, before])
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
         first = np.full(groups, len(codes), np.int64)
         np.minimum.at(first, codes, np.arange(len(codes)))
-        self.totals = joint.take(pa.array(np.sort(first[first < len(codes)])))
+        return joint.take(pa.array(np.sort(first[first < len(codes)])))
 
     def columns(self, events: pa.Schema) -> pa.Schema:
         """The columns of totals, for events with these columns."""

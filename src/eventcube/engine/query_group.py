@@ -43,8 +43,8 @@ class QueryGroup:
         self.sharing = SharingChoice()
         self._trees: dict[tuple[tuple[str, int], ...], _Tree] = {}
 
-    def run(self, evaluation: Evaluation) -> Iterator[Result]:
-        """The matches that are due."""
+    def run(self, evaluation: Evaluation, batch: int) -> Iterator[Result]:
+        """The matches that are due, in the batch of this number."""
         states = evaluation.states(self.arrangement)
         if states.are_cuts and states.done >= states.due:
             return
@@ -54,6 +54,7 @@ class QueryGroup:
         for query in sorted(dict.fromkeys(touched), key=self._place.__getitem__):
             if query.sink.is_full:
                 continue
+            query.ran = batch
             if query.sink.searches:
                 yield from ((query.name, batch) for batch in query.search(evaluation, states))
                 query.parts.count_bytes(query.counters)

@@ -12,8 +12,8 @@ from eventcube.engine.positions import Positions
 from eventcube.engine.released import Released
 from eventcube.engine.retention import Retention, places_of
 from eventcube.engine.rows import Rows
-from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_range, integer, numbers
-from eventcube.engine.saved_rows import read_rows
+from eventcube.engine.saved import BOUND, Saved, check_range, numbers
+from eventcube.engine.saved_rows import read_rows, row_columns, rows_table
 from eventcube.engine.stacking import Stacking, empty_rows
 from eventcube.plan.workload import WorkloadPlan, WorkloadQuery
 
@@ -33,6 +33,11 @@ class Version:
     sequence: int = 0
     arrived: int = 0
     skipped: int = 0
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers that tell this point from others."""
+        return [self.number, self.sequence, self.arrived, self.skipped]
 
 
 # Before everything: all that there is has changed since then.
@@ -124,38 +129,32 @@ class State:
     def changes(self, since: Version, version: int, *, ranked: bool) -> Saved:
         """The events that came since a version and are retained, and the numbers of now; `ranked`: with their ranks."""
         self.gather()
+        values = {"sequence": self.sequence, "watermark": self.watermark}
+        tables: dict[str, pa.Table] = {}
         rows = self.rows.slice_from(int(self.rows.seq.searchsorted(since.sequence)))
         rows = rows if self.gapless else rows.where(places_of(rows.stacks, len(rows)))
-        columns: dict[str, pa.Array] = {"ts": pa.array(rows.ts), "seq": pa.array(rows.seq)}
-        if ranked:
-            columns["rank"] = pa.array(rows.rank)
-        columns |= {f"position{i}": pa.array(p) for i, p in enumerate(rows.positions)}
-        for i, stack in enumerate(rows.stacks):
-            columns[f"stack{i}"] = pa.array(places_of((stack,), len(rows)))
-        tables = {"events": rows.payload.table, "rows": pa.table(columns)}
+        if len(rows):
+            tables["rows"] = rows_table(rows, row_columns(self.plan, self.columns, ranked=ranked), ranked=ranked)
         for i, positions in enumerate(self.positions):
+            values[f"total{i}"] = positions.total
             changed = positions.changed(since.number, version)
             tables |= {} if changed is None or not positions.partition_by else {f"positions{i}": changed}
-        values = {"sequence": self.sequence, "watermark": self.watermark, "totals": [p.total for p in self.positions]}
         return Saved(values, tables)
 
-    def apply(self, saved: Saved, watermark: int, rank: int | None) -> None:
-        """Take on saved changes, and drop what is not needed any more.
+    def apply(self, saved: Saved, version: int, watermark: int, rank: int | None) -> None:
+        """Take on saved changes, which lead to a version, and drop what is not needed any more.
 
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
-        saved.check_fields({"sequence", "watermark", "totals"})
+        saved.check_fields(("sequence", "watermark", *(f"total{i}" for i in range(len(self.positions)))))
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
-        totals = saved.values["totals"]
-        if not isinstance(totals, list) or len(totals) != len(self.positions):
-            raise DamagedStateError("its header has other totals")
-        for i, (positions, total) in enumerate(zip(self.positions, totals, strict=True)):
+        for i, positions in enumerate(self.positions):
             table = None
             if f"positions{i}" in saved.tables and positions.partition_by:
                 table = saved.take(f"positions{i}", positions.columns(self.columns))
                 check_range(numbers(table, ["n"])["n"], 0, BOUND, "n")
-            positions.restore(integer(total, 0, BOUND, "totals"), table)
+            positions.restore(saved.integer(f"total{i}", 0, BOUND), table, version)
         fresh = read_rows(self, saved, sequence, watermark, rank)
         self.sequence = sequence
         self.rows = self.rows.append(fresh)

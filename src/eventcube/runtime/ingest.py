@@ -241,10 +241,13 @@ class Ingest:
 
     def changes(self, since: Version) -> Saved:
         """The rows that were held or skipped since a version and still are, and the times of now."""
-        held = [events.where(events.numbers >= since.arrived).rows for events in self._held]
-        skipped = self.skipped_table().slice(max(0, since.skipped - self.drained))
-        values = {name: getattr(self, name) for name in _SAVED}
-        return Saved(values, {"held": pa.concat_tables([self.schema.columns.empty_table(), *held]), "aside": skipped})
+        tables: dict[str, pa.Table] = {}
+        if self._held:
+            held = [events.where(events.numbers >= since.arrived).rows for events in self._held]
+            tables["held"] = pa.concat_tables(held)
+        if self.skipped_rows > max(since.skipped, self.drained):
+            tables["aside"] = self.skipped_table().slice(max(0, since.skipped - self.drained))
+        return Saved({name: getattr(self, name) for name in _SAVED}, tables)
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes: held events that were released since then leave."""

@@ -213,14 +213,14 @@ class TestRefused:
 
     def test_cut_short_anywhere(self) -> None:
         state = saved()
-        lengths = {*range(16, 80), *range(16, len(state), 97), len(state) - 1}
+        lengths = {*range(10, 80), *range(80, len(state), 7), len(state) - 1}
         errors = self.refusals(state[:length] for length in lengths)
         assert {e.code for e in errors} == {"EC410"}
         assert all("damaged" in e.message for e in errors)
 
     def test_a_byte_changed_anywhere(self) -> None:
         state = saved()
-        places = {*range(24, 200), *range(200, len(state), 61)}
+        places = range(10, len(state))
         errors = self.refusals(state[:at] + bytes([state[at] ^ 1]) + state[at + 1 :] for at in places)
         assert {e.code for e in errors} == {"EC410"}
 
