@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.language.syntax import Query
-from tests.differential.compare import DisagreementError, describe, make_runtime, oracle_matches, restarted
+from tests.differential.compare import DisagreementError, Saver, describe, make_runtime, oracle_matches
 from tests.oracle.brute import Event, positive_variables
 from tests.oracle.generate import Case, Options, draw_case, to_arrow
 from tests.oracle.quals import TICK, chance
@@ -61,10 +61,11 @@ def check_unruly(case: Case, lateness: int, calls: Sequence[Call]) -> int:
     good, aside = split(events, options, lateness, calls)
     expected = Counter(oracle_matches(query, good, options))
     runtime = make_runtime(query, events, options, lateness=lateness)
-    table, start, batches = to_arrow(events), 0, []
+    table, start, batches, saver = to_arrow(events), 0, [], Saver()
     for call in calls:
+        saver.save(runtime)
         if call.restart:
-            runtime = restarted(runtime, make_runtime(query, events, options, lateness=lateness))
+            runtime = saver.restored(make_runtime(query, events, options, lateness=lateness))
         batches += runtime.push(table.slice(start, call.rows))
         start += call.rows
         if call.advance is not None:

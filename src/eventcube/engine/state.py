@@ -137,8 +137,10 @@ class State:
             tables["rows"] = rows_table(rows, row_columns(self.plan, self.columns, ranked=ranked), ranked=ranked)
         for i, positions in enumerate(self.positions):
             values[f"total{i}"] = positions.total
-            changed = positions.changed(since.number, version)
-            tables |= {} if changed is None or not positions.partition_by else {f"positions{i}": changed}
+            changed, whole = positions.changed(since.number, version)
+            if positions.partition_by:
+                values[f"whole{i}"] = int(whole)
+                tables |= {} if changed is None else {f"positions{i}": changed}
         return Saved(values, tables)
 
     def apply(self, saved: Saved, version: int, watermark: int, rank: int | None) -> None:
@@ -146,20 +148,22 @@ class State:
 
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
-        saved.check_fields(("sequence", "watermark", *(f"total{i}" for i in range(len(self.positions)))))
+        places = range(len(self.positions))
+        saved.check_fields(["sequence", "watermark", *(f"{name}{i}" for name in ("total", "whole") for i in places)])
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
         for i, positions in enumerate(self.positions):
-            table = None
-            if f"positions{i}" in saved.tables and positions.partition_by:
+            positions.total = saved.integer(f"total{i}", 0, BOUND)
+            if positions.partition_by:
                 table = saved.take(f"positions{i}", positions.columns(self.columns))
                 check_range(numbers(table, ["n"])["n"], 0, BOUND, "n")
-            positions.restore(saved.integer(f"total{i}", 0, BOUND), table, version)
+                positions.restore(table, version, whole=bool(saved.integer(f"whole{i}", 0, 1)))
+        # Events that came and left between two versions are not in the changes: those before them have left, too.
+        self._purge(self.rows, self.watermark)
         fresh = read_rows(self, saved, sequence, watermark, rank)
         self.sequence = sequence
         self.rows = self.rows.append(fresh)
-        if len(self.rows):
-            self._purge(self.rows, self.watermark)
+        self._purge(self.rows, self.watermark)
 
     # Partitions that get no events at the moment.
 
@@ -189,7 +193,7 @@ class State:
         touched = self._touched(released)
         by_row = hashes_of([self.rows.payload.column(k) for k in positions.partition_by])
         by_key = hashes_of(positions.totals.columns[:-1])
-        # Only differences between positions matter: a partition without events may start again from 0.
+        # Only differences between positions matter: a partition without events may start again.
         needed = np.isin(by_key, by_row)
         row_quiet, key_quiet = ~np.isin(by_row, touched), ~np.isin(by_key, touched) & needed
         if key_quiet.any():

@@ -95,7 +95,7 @@ def upgrade(
         mine = {k.removeprefix(f"{name}/"): tables.pop(k) for k in list(tables) if k.startswith(f"{name}/")}
         number = query.arrangement.positions
         if number is not None:
-            events[f"total{number}"] = saved["position"]
+            events |= {f"total{number}": saved["position"], f"whole{number}": 1}
             if "positions" in mine:
                 upgraded[f"events/positions{number}"] = mine.pop("positions")
         if "rows" in mine or "payload" in mine:
