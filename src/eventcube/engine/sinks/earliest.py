@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
-from eventcube.engine.kernels import Ints
 from eventcube.engine.limit import Earliest, Pieces
 from eventcube.engine.output import Output
 from eventcube.engine.saved import DamagedStateError, Saved, numbers
@@ -24,8 +24,6 @@ class EarliestSink(Sink):
         assert plan.sink.limit is not None
         super().__init__(plan)
         self.earliest = Earliest(plan.sink.limit, plan)
-        # What was saved or restored last.
-        self._saved: tuple[int, tuple[pa.Table, list[Ints]] | None] | None = None
 
     @property
     def is_full(self) -> bool:
@@ -58,32 +56,31 @@ class EarliestSink(Sink):
         return self.earliest.rest()
 
     def changes(self, *, added: bool) -> Saved:
-        """How many matches are left to find, and the matches that are held: at most as many."""
-        earliest, known = self.earliest, self._saved
-        self._saved = earliest.left, earliest.held
-        if added and known is not None and known[0] == earliest.left and known[1] is earliest.held:
-            return Saved({"added": 1}, {})
+        """How many matches are left to find, and matches that are held: at most as many."""
+        earliest = self.earliest
+        new = earliest.unsaved if added and earliest.left else None
+        earliest.unsaved = [] if self.plan.forward else None
+        held = new if new is not None else [] if earliest.held is None else [earliest.held]
         tables = {}
-        if earliest.held is not None:
-            matches, keys = earliest.held
-            tables["limit"] = matches
-            tables["limit_keys"] = pa.table({f"key{i}": pa.array(k) for i, k in enumerate(keys)})
-        return Saved({"left": earliest.left}, tables)
+        if held:
+            keys = [np.concatenate(columns) for columns in zip(*(keys for _, keys in held), strict=True)]
+            tables["limit"] = pa.concat_tables([matches for matches, _ in held])
+            tables["limit_keys"] = pa.table({f"key{i}": pa.array(column) for i, column in enumerate(keys)})
+        return Saved({"left": earliest.left, "added": int(new is not None)}, tables)
 
     def apply(self, saved: Saved, nothing: Nothing) -> None:
-        """Take on saved matches, which must be no more than are left."""
+        """Take on saved matches, which must be no more than are left, or add to those that there are."""
         saved.check_fields({"left", "added"})
         earliest = self.earliest
+        earliest.left = saved.integer("left", 0, earliest.left)
         if not saved.integer("added", 0, 1):
-            earliest.left = saved.integer("left", 0, earliest.left)
-            earliest.held = self._held(saved, nothing) if self.plan.forward and saved.tables else None
-        self._saved = earliest.left, earliest.held
-
-    def _held(self, saved: Saved, nothing: Nothing) -> tuple[pa.Table, list[Ints]]:
-        none, output = nothing()
-        names = [f"key{i}" for i in range(len(self.earliest.sort_keys(none, output.store, output)))]
-        matches = saved.take("limit", output.batch(none).schema)
-        keys = saved.take("limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
-        if matches.num_rows != keys.num_rows or matches.num_rows > self.earliest.left:
-            raise DamagedStateError("more matches are held than are left, or some without their order")
-        return matches, list(numbers(keys, names).values())
+            earliest.held = None
+        if self.plan.forward and saved.tables:
+            none, output = nothing()
+            names = [f"key{i}" for i in range(len(earliest.sort_keys(none, output.store, output)))]
+            matches = saved.take("limit", output.batch(none).schema)
+            keys = saved.take("limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
+            if matches.num_rows != keys.num_rows or matches.num_rows > earliest.left:
+                raise DamagedStateError("more matches are held than are left, or some without their order")
+            earliest.hold(matches, list(numbers(keys, names).values()))
+        earliest.unsaved = [] if self.plan.forward else None
