@@ -245,16 +245,18 @@ class Ingest:
         All that are held if a state of a later version was restored, which does not tell when its rows arrived.
         """
         whole = since.arrived < self._restored
-        held = [(events if whole else events.where(events.numbers >= since.arrived)).rows for events in self._held]
-        skipped = self.skipped_table().slice(max(0, since.skipped - self.drained))
-        values = {"whole": whole, **{name: getattr(self, name) for name in _SAVED}}
-        return Saved(values, {"held": pa.concat_tables([self.schema.columns.empty_table(), *held]), "aside": skipped})
+        tables: dict[str, pa.Table] = {}
+        if self._held:
+            held = [(events if whole else events.where(events.numbers >= since.arrived)).rows for events in self._held]
+            tables["held"] = pa.concat_tables(held)
+        if self.skipped_rows > max(since.skipped, self.drained):
+            tables["aside"] = self.skipped_table().slice(max(0, since.skipped - self.drained))
+        return Saved({"whole": int(whole), **{name: getattr(self, name) for name in _SAVED}}, tables)
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes: held events that were released since then leave."""
-        # Early states of version 2 do not say whether they have all rows that are held.
-        saved.check_fields(_SAVED, {"whole"})
-        if "whole" in saved.values and saved.boolean("whole"):
+        saved.check_fields(("whole", *_SAVED))
+        if saved.integer("whole", 0, 1):
             self._held = []
         self.watermark = saved.integer("watermark", max(self.watermark, _BEGINNING), BOUND)
         self.latest = saved.integer("latest", self.latest, BOUND)

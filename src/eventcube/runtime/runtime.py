@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -277,7 +278,7 @@ class Runtime:
         With the version of an earlier state, only what changed since then: new events, new groups, and numbers.
         """
         self._check_ready()
-        return save(self.fingerprint, self.workload, since, finished=self._finished)
+        return save(self.fingerprint, self.workload, since)
 
     def restore(self, state: bytes, *changes: bytes) -> None:
         """Continue from a snapshot of a runtime with the same queries and settings, and changes that followed it.
@@ -288,11 +289,11 @@ class Runtime:
         if self.workload is not None:
             self.workload.ingest.profile.resumed = True
 
-    def resume(self, *, finished: bool) -> None:
+    def resume(self) -> None:
         """Go on from a state that was restored."""
-        self._finished, self._running = finished, None
+        self._finished, self._running = False, None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The queries and settings that must be the same to restore a snapshot."""
         texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]

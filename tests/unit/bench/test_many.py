@@ -52,7 +52,7 @@ def test_tables_and_pictures(
             assert [list(record) for record in csv.DictReader(file)] == [list(record) for record in saved]
     assert json.loads((tmp_path / "many.json").read_text())["rows"] == [asdict(row) for row in rows]
     shown = capsys.readouterr().out
-    for words in ("DuckDB ran", "bind and plan", "times one query", "changes / columns", "Drawn: "):
+    for words in ("DuckDB ran", "bind and plan", "times one query", "counts", "Drawn: "):
         assert words in shown
     # DuckDB is drawn only where it ran all queries.
     assert "<!-- DuckDB -->" in (tmp_path / "many.svg").read_text()
@@ -98,5 +98,7 @@ def test_bytes_of_states_are_the_same_in_every_run(tmp_path: Path, monkeypatch: 
     for row in first:
         assert row.fixed < row.changes / 5 <= row.wholes / 5
         assert row.columns == trades(pushes.BEFORE + 50).slice(pushes.BEFORE).nbytes
+        assert row.counts == (8 * 5 * row.queries if row.kind == "count" else 0)
+        assert row.times_came == row.changes / (row.columns + row.counts) <= pushes.STATE_GOAL
     (long,) = (r for r in first if (r.window_ms, r.queries) == (2000, 10))
     assert long.kept == pushes.BEFORE - 1
