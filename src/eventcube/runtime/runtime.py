@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -17,12 +17,11 @@ from eventcube.engine.time_text import has_zones
 from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import Options, Settings, invalid_argument, is_whole, options
+from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.planned import plan_query
 from eventcube.plan.suspicions import missing_window
-from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
 from eventcube.runtime.display import runtime_html, runtime_text
 from eventcube.runtime.frames import to_arrow
@@ -30,13 +29,11 @@ from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.restore import load
 from eventcube.runtime.shared_result import check_shareable, long_form, long_schema
 from eventcube.runtime.snapshot import save
+from eventcube.runtime.watermark import microseconds_of
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema, check_names, plain_layout
 from eventcube.settings import takes_settings
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The largest usable time, in microseconds before or after 1970.
-_MAX_TIME = 2**62
 # Warn from this many events that no window ever drops;
 _MANY = 100_000
 # for windows that count events, only from this many partitions.
@@ -256,7 +253,7 @@ class Runtime:
         zone is in that of the time column.
         """
         self._check_ready()
-        moment = _moment(watermark, None if self.workload is None else self.workload.schema)
+        moment = microseconds_of(watermark, None if self.workload is None else self.workload.schema)
         if self.workload is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
         return self._start_output(self.workload.advance(moment), self.workload)
@@ -378,24 +375,3 @@ class _Batches(Iterator[Any]):
         if self._next is None:
             self._next = next(self._source, None)
         return self._next is not None
-
-
-def _moment(watermark: Any, schema: EventSchema | None) -> int:
-    """A watermark in microseconds; a datetime without a zone is in that of the time column, if it has one."""
-    # NaT of pandas is a datetime that does not equal itself.
-    if isinstance(watermark, datetime) and watermark == watermark:
-        if watermark.tzinfo is not None:
-            return (watermark - _EPOCH) // timedelta(microseconds=1)
-        micros = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
-        zone = None if schema is None else column_zone(schema.time, schema)
-        if zone is None:
-            return micros
-        known = read_zone(zone)
-        if known is None:
-            raise invalid_argument(
-                "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
-            )
-        return instant(micros, known)
-    if not is_whole(watermark):
-        raise invalid_argument("a watermark", watermark, "microseconds since 1970, or a datetime")
-    return max(-_MAX_TIME, min(_MAX_TIME, int(watermark)))
