@@ -8,7 +8,9 @@ tests.unit.runtime.test_snapshot` writes it).
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 import eventcube as ec
 from eventcube.engine import state as engine_state
 from eventcube.errors import OptionError
-from eventcube.runtime import snapshot
+from eventcube.runtime import snapshot, state_v1
 
 DATA = Path(__file__).parents[2] / "data"
 EVENTS = pa.table(
@@ -174,6 +176,34 @@ def test_changes_are_applied_in_order_and_without_gaps() -> None:
             other.restore(*wrong)
         assert caught.value.code == "EC410"
         assert other.snapshot() == make("backward").snapshot()
+
+
+def test_changes_by_rows_that_are_only_held_are_applied_in_order_too() -> None:
+    runtime, states = make("backward"), []
+    runtime.hold(EVENTS.slice(0, 3))
+    base = runtime.snapshot()
+    for at in (3, 6):
+        version = runtime.version
+        runtime.hold(EVENTS.slice(at, 3))
+        states.append(runtime.snapshot(since=version))
+    other = make("backward")
+    other.restore(base, *states)
+    assert other.held == runtime.held
+    for wrong in ([base, states[1]], [base, states[0], states[0]]):
+        with pytest.raises(OptionError, match="changes are missing before these"):
+            other.restore(*wrong)
+
+
+def test_changes_of_other_queries_settings_or_columns_are_refused() -> None:
+    runtime = make("backward")
+    list(runtime.push(EVENTS.slice(0, 3)))
+    base, version = runtime.snapshot(), runtime.version
+    columns = EVENTS.set_column(2, "k", EVENTS["k"].cast(pa.float64()))
+    for other, events in ((make("forward"), EVENTS), (make("order column"), EVENTS), (make("backward"), columns)):
+        list(other.push(events.slice(0, 3)))
+        assert other.version == version
+        with pytest.raises(OptionError, match="the changes are of other queries, settings or columns"):
+            make("backward").restore(base, other.snapshot(since=version))
 
 
 def typed(*events: tuple[int, str, int]) -> pa.Table:
@@ -333,6 +363,68 @@ def test_saved_states_stay_readable(name: str, version: int) -> None:
     runtime.restore(bytes.fromhex(kept["states"][name]))
     half = EVENTS.num_rows // 2
     assert rows([*runtime.push(EVENTS.slice(half)), *runtime.finish()]) == kept["expected"][name]
+
+
+class TestVersion1:
+    """States of the first release were written otherwise."""
+
+    def state(self, name: str) -> bytes:
+        kept = json.loads(gzip.decompress((DATA / "state-v1.json.gz").read_bytes()))
+        return bytes.fromhex(kept["states"][name])
+
+    def written(self, header: dict[str, Any], tables: dict[str, pa.Table]) -> bytes:
+        """A state as version 1 wrote it."""
+        text = json.dumps(header | {"tables": list(tables)}).encode()
+        out = io.BytesIO()
+        out.write(text + b" " * (-(32 + len(text)) % 64))
+        length = out.tell()
+        for table in tables.values():
+            with pa.ipc.new_stream(out, table.schema) as writer:
+                writer.write_table(table)
+        body = out.getvalue()
+        return state_v1.MAGIC + length.to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
+
+    def refused(self, state: bytes) -> str:
+        runtime = make("forward")
+        with pytest.raises(OptionError) as caught:
+            runtime.restore(state)
+        assert runtime.snapshot() == make("forward").snapshot()
+        return caught.value.code
+
+    def test_damage_anywhere(self) -> None:
+        state = self.state("forward")
+        for at in range(16, len(state), 41):
+            assert self.refused(state[:at]) == "EC410"
+            assert self.refused(state[:at] + bytes([state[at] ^ 1]) + state[at + 1 :]) == "EC410"
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [("version", 2), ("version", None), ("finished", True), ("ingest", {}), ("ingest", None), ("engines", [])],
+    )
+    def test_a_header_that_no_run_wrote(self, field: str, value: Any) -> None:
+        header, tables = state_v1.read(self.state("forward"))
+        assert self.refused(self.written(header | {field: value}, tables)) == "EC410"
+
+    def test_a_number_of_matches(self) -> None:
+        def counting() -> ec.Runtime:
+            return ec.Runtime("PATTERN SEQ(A a, B b) WITHIN 9 us AGG COUNT(*)", type="type", lateness="3 us")
+
+        half = EVENTS.num_rows // 2
+        runtime, again = counting(), counting()
+        list(runtime.push(EVENTS.slice(0, half)))
+        found = runtime.counters["matches"]
+        (expected,) = rows([*runtime.push(EVENTS.slice(half)), *runtime.finish()])
+        header, tables = state_v1.read(self.state("AGG without groups"))
+        header["fingerprint"] = again.fingerprint
+        for column, code in (("a0", None), ("b", "EC410")):
+            tables["q1/groups"] = pa.table({column: [found]})
+            if code is None:
+                again.restore(self.written(header, tables))
+            else:
+                with pytest.raises(OptionError, match=code):
+                    again.restore(self.written(header, tables))
+        assert found
+        assert rows([*again.push(EVENTS.slice(half)), *again.finish()]) == [expected]
 
 
 if __name__ == "__main__":
