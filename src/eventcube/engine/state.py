@@ -27,16 +27,20 @@ BEGINNING = -(2**62)
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A point in the life of a state: the number of the batch, and how many events were stored, held and skipped."""
+    """A point in the life of a state: the number of the batch, and how many events were stored, held and skipped.
+
+    `line` tells states of one run, and of runs that go on from them, from those of others.
+    """
 
     number: int = -1
     sequence: int = 0
     arrived: int = 0
     skipped: int = 0
+    line: int = 0
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers that tell this point from others."""
+        """The numbers that tell this point from others of its line."""
         return [self.number, self.sequence, self.arrived, self.skipped]
 
 

@@ -382,7 +382,11 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
         return _with_plain_nulls(table.select(schema.names).cast(schema))
     except (ValueError, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306") from None
+        unknown = [
+            f.name for f in schema if pa.types.is_null(f.type) and not pa.types.is_null(table.field(f.name).type)
+        ]
+        hint = f"the first batch has only nulls in {unknown[0]!r}; give Runtime(…, schema=…)" if unknown else None
+        raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306", hint=hint) from None
 
 
 def _with_plain_nulls(table: pa.Table) -> pa.Table:

@@ -39,7 +39,7 @@ _QUERIES = "a query as text, or a list or dict of queries"
 
 def _query(query: Any, source: str = "query") -> Query:
     if not isinstance(query, str | Query):
-        raise invalid_argument("a query", query, "its text")
+        raise invalid_argument("a query" if source == "query" else f"query {source!r}", query, "its text")
     if isinstance(query, str):
         if any("\ud800" <= c <= "\udfff" for c in query):
             raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")

@@ -275,6 +275,8 @@ class Runtime:
         With the version of an earlier state, only what changed since then: new events, new groups, and numbers.
         """
         self._check_ready()
+        if not isinstance(since, Version):
+            raise invalid_argument("since", since, "a version: that of the runtime when the earlier state was saved")
         return save(self.fingerprint, self.workload, since)
 
     def restore(self, state: bytes, *changes: bytes) -> None:

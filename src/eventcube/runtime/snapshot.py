@@ -72,7 +72,10 @@ def read(state: Any) -> tuple[int, dict[str, Any], dict[str, Any]]:
     """The version, the header and the tables of a saved state; `restore.py` checks that they fit."""
     if isinstance(state, bytes) and state.startswith(state_v1.MAGIC):
         return 1, *state_v1.read(state)
-    if not isinstance(state, bytes) or not state.startswith(_MAGIC):
+    if not isinstance(state, bytes):
+        hint = "give the bytes of a state, and those of changes as further arguments: restore(state, *changes)"
+        raise OptionError(f"a state is bytes, not {type(state).__name__}", code="EC410", hint=hint)
+    if not state.startswith(_MAGIC):
         raise OptionError("this is not a state of eventcube", code="EC410")
     view = memoryview(state)
     if zlib.crc32(view[_CHECKED:]).to_bytes(4, "little") != view[len(_MAGIC) : _CHECKED] or len(state) < _COMPRESSED:

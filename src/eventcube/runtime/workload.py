@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -12,7 +13,6 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine
 from eventcube.engine.saved import (
     BOUND,
-    DamagedStateError,
     Saved,
     check_fields,
     integer,
@@ -21,6 +21,7 @@ from eventcube.engine.saved import (
     unlisted,
 )
 from eventcube.engine.state import NOTHING, Version
+from eventcube.errors import OptionError
 from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.ingest import Ingest, check_columns
 from eventcube.schema import EventSchema
@@ -42,8 +43,8 @@ class Workload:
         needs_all = plan.takes_any or bool(plan.partitionings)
         self.ingest = Ingest(schema, plan.types, lateness, counters or Counters(), needs_all=needs_all)
         self.engine = Engine(plan, schema.columns)
-        # How often events were released: the number of the state's version.
-        self._batches = 0
+        # How often events were released: the number of the state's version; and what tells this run from others.
+        self._batches, self._line = 0, secrets.randbits(48)
 
     @property
     def schema(self) -> EventSchema:
@@ -72,10 +73,17 @@ class Workload:
     @property
     def version(self) -> Version:
         """The point that the state has reached."""
-        return Version(self._batches, self.engine.state.sequence, self.ingest.arrived, self.ingest.skipped_rows)
+        events = self.engine.state.sequence, self.ingest.arrived, self.ingest.skipped_rows
+        return Version(self._batches, *events, self._line)
 
     def changes(self, since: Version = NOTHING) -> Saved:
         """What changed in the state since a version: all of it, by default."""
+        if since != NOTHING and (since.line != self._line or since.number > self._batches):
+            raise OptionError(
+                "the version is not one that this runtime, or the state that it goes on from, has had",
+                code="EC412",
+                hint="give a version of the same runtime",
+            )
         parts = {
             "ingest": self.ingest.changes(since),
             "events": self.engine.state.changes(since, self._batches, ranked=bool(self.schema.order_by)),
@@ -83,6 +91,7 @@ class Workload:
         values: dict[str, Any] = {name: {n: v for n, v in part.values.items() if v} for name, part in parts.items()}
         if since != NOTHING:
             values["since"] = since.numbers
+        values["line"] = self._line
         values["batches"] = self._batches
         values["counters"] = self.ingest.counters.nonzero
         values["shared"] = self.engine.shared_counters.nonzero
@@ -97,10 +106,17 @@ class Workload:
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes, which must follow this state; raises `DamagedStateError` if they cannot."""
-        check_fields(saved.values, ("batches", "counters", "shared", "ingest", "events", "queries"), {"since"})
+        check_fields(saved.values, ("batches", "counters", "shared", "ingest", "events", "queries"), {"since", "line"})
         values = saved.values
-        if values.get("since", [0, 0, 0, 0]) != self.version.numbers:
-            raise DamagedStateError("changes are missing before these")
+        line = integer(values.get("line", 0), 0, BOUND, "line")
+        if "since" in values and (line != self._line or values["since"] != self.version.numbers):
+            raise OptionError(
+                "some changes do not follow the state before them"
+                + (": they are of another runtime" if line != self._line else ""),
+                code="EC412",
+                hint="restore(state, *changes): the changes in the order in which they were saved, each once",
+            )
+        self._line = line
         self._batches = integer(values["batches"], self._batches, BOUND, "batches")
         self.ingest.counters = read_counters(values["counters"])
         self.engine.take_counters(read_counters(values["shared"]))
