@@ -80,7 +80,7 @@ def cube(
     of `eventcube run`.
     """
     asked = read_workload(workload, given)
-    _check_arguments(inputs, counts, explain, graph, how)
+    _check_arguments(workload, inputs, counts, explain, graph, how)
     runs = bool(inputs) and (counts or not explain or how.out is not None or how.format_ is not None)
     if runs and not counts:
         _refuse_values(asked)
@@ -101,7 +101,9 @@ def cube(
             click.echo(f"graph written to {graph}", err=True)
 
 
-def _check_arguments(inputs: tuple[str, ...], counts: bool, explain: bool, graph: str | None, how: RunOptions) -> None:
+def _check_arguments(
+    workload: str, inputs: tuple[str, ...], counts: bool, explain: bool, graph: str | None, how: RunOptions
+) -> None:
     if not inputs:
         asked = {"--counts": counts, "--explain": explain, "--out": how.out, "--format": how.format_}
         option = next((name for name, value in asked.items() if value), None)
@@ -116,6 +118,9 @@ def _check_arguments(inputs: tuple[str, ...], counts: bool, explain: bool, graph
         if not graph.lower().endswith((*_MERMAID, _JSON)):
             hint = "name a file that ends in .mmd or .json, or - for text on the screen"
             raise OptionError(f"--graph {graph} is neither Mermaid nor JSON", code="EC420", hint=hint)
+        others = [path for path in (workload, how.out, how.set_aside, *inputs) if path is not None]
+        if Path(graph).resolve() in (Path(path).resolve() for path in others):
+            raise OptionError(f"--graph {graph} would write over another file of this run", code="EC422")
         refuse_existing(graph, how.overwrite)
     to_stdout = how.as_json or (how.out is None and how.format_ not in (None, "screen"))
     if inputs and to_stdout and (graph == SCREEN or explain):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.unit.cli.conftest import Call
 
+from eventcube.cli.cube import cube
 from eventcube.cli.workload import read_workload
 
 READINGS = """\
@@ -213,6 +215,11 @@ def test_explain_tells_what_is_computed_from_what(ask: Call) -> None:
         (("readings.csv", "--graph", "moves.png"), "error[EC420]: --graph moves.png is neither Mermaid nor JSON"),
         (("readings.csv", "--graph", "-", "--counts", "--json"), "error[EC422]: --graph - and --json would both go"),
         (("readings.csv", "--explain", "--format", "csv"), "error[EC422]: --explain and --format csv would both go"),
+        (("readings.csv", "--graph", "m.json", "--out", "./m.json"), "error[EC422]: --graph m.json would write over"),
+        (
+            ("events.json", "--graph", "events.json", "--overwrite"),
+            "error[EC422]: --graph events.json would write over",
+        ),
         (("readings.csv", "--json"), "error[EC420]: --json prints the summary, so matches need --out"),
     ],
 )
@@ -233,6 +240,14 @@ def test_options_that_do_not_fit(arguments: tuple[str, ...], told: str, call: Ca
 def test_files_that_are_no_workload(name: str, told: str, call: Call, here: Path) -> None:
     (here / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     assert call("cube", name, "readings.csv").stderr.startswith(told)
+
+
+def test_the_example_of_the_help_works(call: Call, here: Path) -> None:
+    text = cube.help or ""
+    example = text.partition("moves.yaml:\n")[2].partition("\n\n")[0]
+    (here / "moves.yaml").write_text(textwrap.dedent(example), encoding="utf-8")
+    result = call("cube", "moves.yaml", "readings.csv", "--counts", "--no-spark", "--json")
+    assert json.loads(result.stdout)["counts"] == {"north": 4, "by_bus": 2}
 
 
 def test_a_workload_of_one_query(call: Call, here: Path) -> None:
