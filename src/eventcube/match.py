@@ -127,16 +127,17 @@ def count_matches(
     """How many matches each query has, as a frame with a row for each; those with LIMIT have no more than that."""
     _check_arguments(events, flat=False)
     _check_counters(counters)
+    limits, options = limits_of(queries, options.limit), replace(options, limit=None)
     if is_spark(events):
         from eventcube.spark.batch import count_dataframe
 
         warn_unbounded(queries)
-        return count_dataframe(events, counting_queries(queries), limits_of(queries), options, counters=counters)
+        return count_dataframe(events, counting_queries(queries), limits, options, counters=counters)
     table = to_arrow(events)
     runtime = Runtime.from_options(counting_queries(queries), options, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
-    found = run_counts(runtime, table, limits_of(queries))
+    found = run_counts(runtime, table, limits)
     return from_arrow(pa.table([list(found), list(found.values())], schema=COUNTED), events)
 
 
