@@ -210,7 +210,7 @@ class Runtime:
 
     @property
     def kept_events(self) -> dict[str, int]:
-        """The number of events that each query retains for later matches."""
+        """The number of retained events that each query can use; some may be there because others need them longer."""
         return {} if self.workload is None else self.workload.kept
 
     @property
