@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from eventcube.language.syntax import CountWindow, Query, TimeWindow
+from eventcube.language.syntax import Attribute, CountWindow, Query, TimeWindow
 from eventcube.options import Options as Chosen
 from eventcube.options import options
 from eventcube.plan.planned import plan_query, plan_together
@@ -25,6 +25,7 @@ from tests.differential.setups import Setup
 from tests.differential.workload import compare_each, draw_workload
 from tests.oracle.event import Event
 from tests.oracle.generate import Workload, to_arrow
+from tests.oracle.qualify import value_of
 from tests.oracle.quals import TICK, chance
 from tests.oracle.text import with_text
 
@@ -89,7 +90,7 @@ def _tasks(pass_: Pass, events: list[Event], table: pa.Table, chosen: Chosen) ->
         case Keyed(key):
             groups: dict[Any, list[int]] = {}
             for i, event in enumerate(events):
-                groups.setdefault(tuple(_plain(event.attrs[name]) for name in key), []).append(i)
+                groups.setdefault(tuple(value_of(Attribute("e", name), {"e": event}) for name in key), []).append(i)
             tasks = [sorted(i for own in list(groups.values())[at::TASKS] for i in own) for at in range(TASKS)]
             yield from (table.take(rows) for rows in tasks if rows)
         case Sliced(window, behind, ahead):
@@ -99,13 +100,6 @@ def _tasks(pass_: Pass, events: list[Event], table: pa.Table, chosen: Chosen) ->
                     yield pa.Table.from_batches(unpacked(iter([batch.slice(row, 1)]))).sort_by("ts")
         case _:
             yield table
-
-
-def _plain(value: Any) -> Any:
-    """A value of a key with the equality of the engine."""
-    if not isinstance(value, float):
-        return value
-    return None if value != value else value + 0.0
 
 
 def _run_task(pass_: Pass, events: pa.Table, chosen: Chosen, rng: Random) -> Iterator[tuple[str, pa.RecordBatch]]:
