@@ -39,14 +39,13 @@ def draw_spread(rng: Random) -> Workload:
     # Events are sorted before they come to a task.
     events = sorted(case.events, key=lambda e: e.ts)
     events = [replace(e, id=i, key=e.key if options.partitioned else None) for i, e in enumerate(events)]
-    keeps = chance(rng, 20)
-    return Workload(tuple(_sliceable(rng, q, keeps) for q in case.queries), events, options)
+    sliced = not chance(rng, 20)
+    return Workload(tuple(_spreadable(q, sliced) for q in case.queries), events, options)
 
 
-def _sliceable(rng: Random, query: Query, keeps: bool) -> Query:
-    within = query.within if keeps else _as_time(query.within)
-    returns = query.returns
-    return with_text(replace(query, agg=(), group_by=(), having=(), limit=None, returns=returns, within=within))
+def _spreadable(query: Query, sliced: bool) -> Query:
+    within = _as_time(query.within) if sliced else query.within
+    return with_text(replace(query, agg=(), group_by=(), having=(), limit=None, within=within))
 
 
 def _as_time(within: TimeWindow | CountWindow | None) -> TimeWindow:
