@@ -27,9 +27,14 @@ if TYPE_CHECKING:
 def load(states: Sequence[bytes], runtime: Runtime) -> None:
     """Restore a saved state, and the changes that follow it, into a runtime."""
     try:
-        workload, queries = _whole(states[0], runtime)
-        for changes in states[1:]:
-            _change(changes, runtime, workload)
+        workload: Workload | None = None
+        queries: dict[str, LogicalQuery] = {}
+        for state in states:
+            # What changed since a state without columns is a whole state.
+            if workload is None:
+                workload, queries = _whole(state, runtime)
+            else:
+                _change(state, runtime, workload)
     except DamagedStateError as error:
         raise damaged(str(error)) from None
     runtime.use_workload(workload, queries)
@@ -79,12 +84,12 @@ def _planned(schema: Any, runtime: Runtime) -> tuple[Workload, dict[str, Logical
         raise damaged(f"the queries cannot have run over its columns: {error.message}") from None
 
 
-def _change(state: bytes, runtime: Runtime, workload: Workload | None) -> None:
+def _change(state: bytes, runtime: Runtime, workload: Workload) -> None:
     """Apply changes to the workload."""
     _, header, tables = read(state)
     if "of" not in header:
         raise DamagedStateError("a whole state must come first, and then only changes")
     check_fields(header, {"of", "workload"})
-    if workload is None or header["of"] != short_identity(runtime.fingerprint, workload.schema.columns):
+    if header["of"] != short_identity(runtime.fingerprint, workload.schema.columns):
         raise OptionError("the changes are of other queries, settings or columns than the state", code="EC412")
     workload.apply(Saved(header["workload"], tables))
