@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 def load(states: Sequence[bytes], runtime: Runtime) -> None:
     """Restore a saved state, and the changes that follow it, into a runtime."""
     try:
-        workload, queries = _whole(states[0], runtime)
-        for changes in states[1:]:
+        workload: Workload | None = None
+        queries: dict[str, LogicalQuery] = {}
+        for state in states:
+            # What changed since a state without columns is a whole state.
             if workload is None:
-                # What follows a state from before the first events is whole, too.
-                workload, queries = _whole(changes, runtime)
+                workload, queries = _whole(state, runtime)
             else:
-                _change(changes, runtime, workload)
+                _change(state, runtime, workload)
     except DamagedStateError as error:
         raise damaged(str(error)) from None
     runtime.use_workload(workload, queries)

@@ -8,9 +8,7 @@ tests.unit.runtime.test_snapshot` writes it).
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ import pytest
 import eventcube as ec
 from eventcube.engine import state as engine_state
 from eventcube.errors import OptionError
-from eventcube.runtime import snapshot, state_v1
+from eventcube.runtime import snapshot
 
 DATA = Path(__file__).parents[2] / "data"
 EVENTS = pa.table(
@@ -199,6 +197,28 @@ def test_changes_by_rows_that_are_only_held_are_applied_in_order_too() -> None:
             other.restore(*wrong)
 
 
+def test_what_follows_a_state_without_columns_is_a_whole_state() -> None:
+    runtime, other = make("backward"), make("backward")
+    base, version = runtime.snapshot(), runtime.version
+    found = list(runtime.push(EVENTS.slice(0, 9)))
+    states = [base, runtime.snapshot(since=version)]
+    version = runtime.version
+    found += runtime.push(EVENTS.slice(9, 3))
+    other.restore(*states, runtime.snapshot(since=version))
+    assert rows([*runtime.push(EVENTS.slice(12)), *runtime.finish()]) == rows(
+        [*other.push(EVENTS.slice(12)), *other.finish()]
+    )
+    assert found
+    with pytest.raises(OptionError, match="it is what changed since another state, which must come first"):
+        make("backward").restore(base, make_change("backward"))
+
+
+def make_change(name: str) -> bytes:
+    runtime = make(name)
+    list(runtime.push(EVENTS.slice(0, 3)))
+    return runtime.snapshot(since=runtime.version)
+
+
 def test_changes_of_other_queries_settings_or_columns_are_refused() -> None:
     runtime = make("backward")
     list(runtime.push(EVENTS.slice(0, 3)))
@@ -368,68 +388,6 @@ def test_saved_states_stay_readable(name: str, version: int) -> None:
     runtime.restore(bytes.fromhex(kept["states"][name]))
     half = EVENTS.num_rows // 2
     assert rows([*runtime.push(EVENTS.slice(half)), *runtime.finish()]) == kept["expected"][name]
-
-
-class TestVersion1:
-    """States of the first release were written otherwise."""
-
-    def state(self, name: str) -> bytes:
-        kept = json.loads(gzip.decompress((DATA / "state-v1.json.gz").read_bytes()))
-        return bytes.fromhex(kept["states"][name])
-
-    def written(self, header: dict[str, Any], tables: dict[str, pa.Table]) -> bytes:
-        """A state as version 1 wrote it."""
-        text = json.dumps(header | {"tables": list(tables)}).encode()
-        out = io.BytesIO()
-        out.write(text + b" " * (-(32 + len(text)) % 64))
-        length = out.tell()
-        for table in tables.values():
-            with pa.ipc.new_stream(out, table.schema) as writer:
-                writer.write_table(table)
-        body = out.getvalue()
-        return state_v1.MAGIC + length.to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
-
-    def refused(self, state: bytes) -> str:
-        runtime = make("forward")
-        with pytest.raises(OptionError) as caught:
-            runtime.restore(state)
-        assert runtime.snapshot() == make("forward").snapshot()
-        return caught.value.code
-
-    def test_damage_anywhere(self) -> None:
-        state = self.state("forward")
-        for at in range(16, len(state), 41):
-            assert self.refused(state[:at]) == "EC410"
-            assert self.refused(state[:at] + bytes([state[at] ^ 1]) + state[at + 1 :]) == "EC410"
-
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [("version", 2), ("version", None), ("finished", True), ("ingest", {}), ("ingest", None), ("engines", [])],
-    )
-    def test_a_header_that_no_run_wrote(self, field: str, value: Any) -> None:
-        header, tables = state_v1.read(self.state("forward"))
-        assert self.refused(self.written(header | {field: value}, tables)) == "EC410"
-
-    def test_a_number_of_matches(self) -> None:
-        def counting() -> ec.Runtime:
-            return ec.Runtime("PATTERN SEQ(A a, B b) WITHIN 9 us AGG COUNT(*)", type="type", lateness="3 us")
-
-        half = EVENTS.num_rows // 2
-        runtime, again = counting(), counting()
-        list(runtime.push(EVENTS.slice(0, half)))
-        found = runtime.counters["matches"]
-        (expected,) = rows([*runtime.push(EVENTS.slice(half)), *runtime.finish()])
-        header, tables = state_v1.read(self.state("AGG without groups"))
-        header["fingerprint"] = again.fingerprint
-        for column, code in (("a0", None), ("b", "EC410")):
-            tables["q1/groups"] = pa.table({column: [found]})
-            if code is None:
-                again.restore(self.written(header, tables))
-            else:
-                with pytest.raises(OptionError, match=code):
-                    again.restore(self.written(header, tables))
-        assert found
-        assert rows([*again.push(EVENTS.slice(half)), *again.finish()]) == [expected]
 
 
 if __name__ == "__main__":
