@@ -87,6 +87,7 @@ def match_all(
     Every query may have RETURN, AGG and LIMIT. In process they share one pass over the events. On Spark each result is
     a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
+    _check_arguments(events, flat)
     return match_each(events, queries_by_name(queries), options(**settings), flat=flat, counters=counters)
 
 
@@ -99,7 +100,6 @@ def match_each(
     counters: Counts | None = None,
 ) -> dict[str, Any]:
     """`match_all` with parsed queries, and its settings as options."""
-    _check_arguments(events, flat)
     _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
