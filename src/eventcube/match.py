@@ -19,8 +19,9 @@ from eventcube.options import MatchSettings, Options, RowSettings, invalid_argum
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
-from eventcube.runtime.ingest import Ingest, check_columns, read_times
+from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.queries import Queries, queries_by_name
+from eventcube.runtime.read_columns import check_columns, read_times
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
 

@@ -24,7 +24,7 @@ def rows_leave_in_the_middle() -> Iterator[None]:
         set_up(state, *settings)
         state.gapless = False
         # Events that meet no condition stay, too.
-        state._stacking._exact = True
+        state.stacking._exact = True
 
     def some_longer(state: State, rows: Rows, watermark: int) -> None:
         needed = places_of(state.retention.still_needed(rows, watermark, state.positions), len(rows))

@@ -29,6 +29,16 @@ from tests.oracle.generate import PLAIN, Options, to_arrow
 from tests.oracle.shorthand import stream
 
 ORDERED = Options(ordered=True)
+
+
+@pytest.mark.parametrize("strategy", sorted(strategies()))
+def test_a_negated_or_that_is_all_of_an_operator(strategy: str) -> None:
+    # It became an OR only after the rule that splits a negated OR had run: rewriting then asked for all alternatives.
+    query, events = parse("PATTERN SEQ(A a, !SEQ(OR(C c, AND(B b)))) WITHIN 4 ms"), stream("A1 C2 A3 B4 A9 A20")
+    for cut in _cuts(events):
+        assert len(check(query, events, PLAIN, cut, strategy=strategy)) == 2
+
+
 PARTITIONED = Options(partitioned=True)
 
 

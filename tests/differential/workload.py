@@ -187,7 +187,7 @@ class _Saved:
 
     def _fresh(self, strategy: str) -> Runtime:
         case, setup = self._case, self._setup
-        lateness = _lateness(case.events) + setup.slack
+        lateness = lateness_of(case.events) + setup.slack
         return make_runtime(
             case.queries, case.events, case.options, lateness=lateness, separate=True, strategy=strategy
         )
@@ -211,7 +211,7 @@ class _Saved:
             self.runtime = fresh
 
 
-def _lateness(events: Sequence[Event]) -> int:
+def lateness_of(events: Sequence[Event]) -> int:
     """How late the events come at most."""
     latest, most = -(2**62), 0
     for event in events:

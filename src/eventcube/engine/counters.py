@@ -13,7 +13,7 @@ class Counters:
     Rows are those of the input, events those that were accepted (on Spark: that tasks have read).
     Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups
     are query intervals that views were asked for, intervals those that they recorded, and `view_bytes` is the peak size
-    of the views (on Spark: in one task).
+    of the views (on Spark: in one task). Reused results are kept matches of a query that others were answered from.
     """
 
     rows: int = 0
@@ -29,6 +29,7 @@ class Counters:
     view_lookups: int = 0
     view_intervals: int = 0
     view_bytes: int = 0
+    results_reused: int = 0
     matches: int = 0
 
     def as_dict(self) -> dict[str, int]:

@@ -12,25 +12,29 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution, scratch
 from eventcube.engine.flow import Result
+from eventcube.engine.kept_matches import Keep, KeptMatches
 from eventcube.engine.output import Output
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.query_group import QueryGroup
 from eventcube.engine.released import Released
-from eventcube.engine.state import State
+from eventcube.engine.sinks.sink import make_sink
+from eventcube.engine.state import BEGINNING, State
 from eventcube.engine.store import States
+from eventcube.engine.succession import is_retained, take_over
 from eventcube.engine.table import Table
 from eventcube.optimizer.choose import Costs
-from eventcube.plan.workload import Arrangement, WorkloadPlan
+from eventcube.plan.steps import numbered
+from eventcube.plan.workload import Arrangement, Derivation, WorkloadPlan
 
 
 class Engine:
     """Finds the matches of all queries of a workload. Give it released events in order; it keeps what can be needed."""
 
-    def __init__(self, plan: WorkloadPlan, columns: pa.Schema) -> None:
+    def __init__(self, plan: WorkloadPlan, columns: pa.Schema, keep: Keep | None = None) -> None:
         keep_freed_memory()
-        self.plan = plan
+        self.plan, self.keep = plan, keep
         self.counters = Counters()
-        self.state = State(plan, columns)
+        self.state = State(plan, columns, None if keep is None else keep.time)
         buffers = scratch()
         self.queries = {name: RunningQuery(name, query, buffers) for name, query in plan.queries.items()}
         alike: dict[Arrangement, list[RunningQuery]] = {}
@@ -38,6 +42,7 @@ class Engine:
             alike.setdefault(query.query.arrangement.due_alike, []).append(query)
         self.groups = [QueryGroup(members, buffers, plan.sharing) for members in alike.values()]
         self._limited = [query for query in self.queries.values() if query.sink.searches]
+        self._keep_matches_since(BEGINNING)
         self._full: set[str] = set()
         self.note_full()
 
@@ -57,9 +62,70 @@ class Engine:
                 yield from group.run(evaluation, batch)
             self.note_full()
         self.state.purge(released, watermark)
+        for query in self.queries.values():
+            if query.kept is not None:
+                query.kept.drop_before(self.state)
         if watermark is None:
             for name, query in self.queries.items():
                 yield from ((name, batch) for batch in query.finish())
+
+    # Other queries.
+
+    def go_on(self, before: Engine) -> None:
+        """Go on from the state of an engine with other queries; those that both have keep what they have."""
+        take_over(self.state, before.state)
+        self.counters = before.shared_counters
+        for name, old in before.queries.items():
+            if name in self.queries:
+                self.queries[name].go_on(old)
+            else:
+                self.counters.add(old.counters)
+        self._keep_matches_since(self.state.watermark)
+        self.note_full()
+
+    def has_events_for(self, name: str, plan: WorkloadPlan) -> bool:
+        """Whether all events are retained that a query of another plan could still need."""
+        new = State(plan, self.state.columns, self.state.keep)
+        return is_retained(plan.queries[name], plan, new, self.state)
+
+    def note_restored(self) -> None:
+        """Take note that the state was restored, and that matches from before are not kept."""
+        for query in self.queries.values():
+            query.kept = None
+        self._keep_matches_since(self.state.watermark)
+
+    def _keep_matches_since(self, time: int) -> None:
+        """Keep the matches of queries of which none are kept so far, from a time on."""
+        for query in self.queries.values() if self.keep is not None else ():
+            if query.kept is None and not query.sink.searches:
+                assert self.keep is not None
+                query.kept = KeptMatches(query.plan.positive, self.keep.matches, max(time, query.query.since or time))
+
+    def answer(self, derivation: Derivation) -> Iterator[pa.RecordBatch]:
+        """The result of a query over the past: its matches, computed from the kept ones of another."""
+        source, target = self.queries[derivation.source], self.queries[derivation.target]
+        assert source.kept is not None
+        evaluation = Evaluation(self.state, len(self.state.rows), self.state.watermark)
+        states = States(len(self.state.rows), len(self.state.rows))
+        execution = target.other_execution(evaluation, states, "answer")
+        output, sink = Output(target.plan, execution), make_sink(target.plan)
+        program = numbered(derivation.program)
+        own = dict(derivation.slots)
+        for table in source.kept.tables(execution.store, self.state):
+            target.counters.results_reused += len(table)
+            bound = Table(tuple(own[slot] for slot in table.columns), table.data)
+            for out in execution.run(program, bound):
+                if target.kept is not None:
+                    target.kept.add(out, execution.store)
+                if sink.only_counts:
+                    sink.add_count(len(out))
+                else:
+                    yield from sink.add(out, output)
+        if target.kept is not None:
+            target.kept.flush()
+            target.kept.since = source.kept.complete_from(self.state)
+        yield from sink.flush(output)
+        yield from sink.finish()
 
     def note_full(self) -> None:
         """Drop what only queries that need no more matches would need."""

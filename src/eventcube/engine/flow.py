@@ -37,9 +37,7 @@ class Matches:
     def only_counts(self) -> bool:
         """Whether nobody needs the matches, but only their number."""
         return (
-            self.query.sink.only_counts
-            and self._due is None
-            and all(followers.only_count for followers in self.followers)
+            self.query.only_counts and self._due is None and all(followers.only_count for followers in self.followers)
         )
 
     def take(self, program: Program, table: Table, execution: Execution | None = None) -> Iterator[Result]:
@@ -67,6 +65,8 @@ class Matches:
         if self._due is not None:
             (table,) = self.execution.step(self._due, table)
         self.query.counters.matches += len(table)
+        if self.query.kept is not None:
+            self.query.kept.add(table, self.execution.store)
         if self.query.sink.only_counts:
             self.query.sink.add_count(len(table))
         else:
@@ -75,6 +75,8 @@ class Matches:
 
     def flush(self) -> Iterator[Result]:
         """The rows that are final once all matches came."""
+        if self.query.kept is not None:
+            self.query.kept.flush()
         for batch in self.query.sink.flush(self._output):
             yield self.query.name, batch
 

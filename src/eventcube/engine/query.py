@@ -10,6 +10,7 @@ import pyarrow as pa
 from eventcube.engine.counters import Counters
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
+from eventcube.engine.kept_matches import KeptMatches
 from eventcube.engine.kernels import Ints
 from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
@@ -37,11 +38,23 @@ class RunningQuery:
         self._other_parts: dict[object, Parts] = {}
         self.programs = ProgramChoice(self.plan, self.parts.cost)
         self.sink = make_sink(self.plan)
+        # Matches that were reported, for queries that are added; None if they are not kept.
+        self.kept: KeptMatches | None = None
         # The batch in which it was asked for matches last, and that after which it was saved or restored last.
         self.ran = self._saved = -1
         self._scratch = scratch
         # The stacks of the events that make a match due.
         self.triggers = tuple({query.stacks[slot]: None for slot in query.triggers})
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether the number of matches is all that is needed of them."""
+        return self.sink.only_counts and self.kept is None
+
+    def go_on(self, before: RunningQuery) -> None:
+        """Go on from the same query of another workload: with what it has counted and what its sink keeps."""
+        self.counters, self.sink, self.kept = before.counters, before.sink, before.kept
+        self.ran, self._saved = before.ran, before._saved
 
     def execution(self, evaluation: Evaluation, states: States) -> Execution:
         """An execution over all events."""
@@ -63,11 +76,11 @@ class RunningQuery:
 
     def program(self, execution: Execution) -> Program:
         """The program that the optimizer chooses for an execution."""
-        return self.programs.program(StoredEvents(execution), materialize=not self.sink.only_counts)
+        return self.programs.program(StoredEvents(execution), materialize=not self.only_counts)
 
     def estimate(self, execution: Execution) -> Costs:
         """What the programs would cost over these events, if there were no others; nothing is run."""
-        return self.programs.estimate(StoredEvents(execution), materialize=not self.sink.only_counts)
+        return self.programs.estimate(StoredEvents(execution), materialize=not self.only_counts)
 
     def search(self, evaluation: Evaluation, states: States) -> Iterator[pa.RecordBatch]:
         """The result of a sink that searches for matches itself."""

@@ -142,7 +142,7 @@ class QueryGroup:
         if not self._shares_steps:
             return frozenset()
         candidates = [
-            Candidate(q.name, q.plan, q.query.stacks, q.plan.program, q.query.from_start, not q.sink.only_counts)
+            Candidate(q.name, q.plan, q.query.stacks, q.plan.program, q.query.from_start, not q.only_counts)
             for q in queries
             if q.query.from_start is not None and not q.programs.is_open
         ]
@@ -156,7 +156,7 @@ class QueryGroup:
             if len(self._trees) >= _MAX_TREES:
                 self._trees.clear()
             plans = {name: query.query for name, query in self.queries.items()}
-            counted = frozenset(name for name, query in self.queries.items() if query.sink.only_counts)
+            counted = frozenset(name for name, query in self.queries.items() if query.only_counts)
             trees = route_trees(route, plans, counted, shared=self._shares_steps)
             # Shared steps have nothing but negated events, of which nothing is kept.
             self._trees[key] = [(tree, Parts()) for tree in trees]
@@ -195,7 +195,7 @@ class _Executions:
 
     def materializes(self, name: str) -> bool:
         """Whether the matches of a query are made, not only counted."""
-        return not self._queries[name].sink.only_counts
+        return not self._queries[name].only_counts
 
     def strategy_cost(self, name: str) -> StrategyCost:
         """What strategies for the nested parts of a query cost."""

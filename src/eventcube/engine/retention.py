@@ -21,6 +21,14 @@ class StackRetention:
     time: int | None = None
     counts: dict[int, int] = field(default_factory=dict)
 
+    def reaches(self, other: StackRetention) -> bool:
+        """Whether no event is retained for longer in the other way."""
+        return self.for_ever or (
+            not other.for_ever
+            and (self.time or 0) >= (other.time or 0)
+            and all(self.counts.get(number, -1) >= reach for number, reach in other.counts.items())
+        )
+
     def add(self, query: WorkloadQuery) -> None:
         """Retain events for a query, too."""
         plan, arrangement = query.plan, query.arrangement
@@ -43,10 +51,12 @@ class StackRetention:
 
 
 class Retention:
-    """What to retain of each stack for some queries."""
+    """What to retain of each stack for some queries; with `keep`, all events of that time at least."""
 
-    def __init__(self, queries: Mapping[str, WorkloadQuery], names: Iterable[str], stacks: int) -> None:
-        self.stacks = [StackRetention() for _ in range(stacks)]
+    def __init__(
+        self, queries: Mapping[str, WorkloadQuery], names: Iterable[str], stacks: int, keep: int | None = None
+    ) -> None:
+        self.stacks = [StackRetention(time=keep) for _ in range(stacks)]
         for query in map(queries.__getitem__, names):
             for number in set(query.stacks):
                 self.stacks[number].add(query)

@@ -61,13 +61,19 @@ class Stacking:
             places = np.arange(len(rows), dtype=np.int64)
         else:
             places = _places(codes, order, starts)
+        if scan.since is not None:
+            places = places[places.searchsorted(rows.ts.searchsorted(scan.since)) :]
+        if scan.conditions and rows.columns is None:
+            rows.columns = Columns(rows.payload, self.plan.conditions)
+        return self.fitting(scan, places, rows.payload, rows.columns)
+
+    def fitting(self, scan: StackScan, places: Ints, payload: Payload, columns: Columns | None = None) -> Ints:
+        """The places of the events, of the right types, that the conditions of a stack hold for."""
         for name in scan.not_null:
-            places = places[valid_mask(to_column(rows.payload.column(name)))[places]]
-        if scan.conditions:
-            columns = Columns(rows.payload, self.plan.conditions) if rows.columns is None else rows.columns
-            rows.columns = columns
-            for condition in scan.conditions:
-                places = places[holds(condition, len(places), _looking(columns, places), columns)]
+            places = places[valid_mask(to_column(payload.column(name)))[places]]
+        columns = columns or Columns(payload, self.plan.conditions)
+        for condition in scan.conditions:
+            places = places[holds(condition, len(places), _looking(columns, places), columns)]
         return places
 
 
@@ -96,7 +102,7 @@ class _Part:
 
 def _all_of(scan: StackScan, codes: Ints | None) -> list[int]:
     """The codes of the types all of whose events the stack takes."""
-    return [] if codes is None or scan.conditions or scan.not_null else codes.tolist()
+    return [] if codes is None or scan.conditions or scan.not_null or scan.since is not None else codes.tolist()
 
 
 def _places(codes: Ints, order: Ints, starts: Ints) -> Ints:

@@ -51,21 +51,22 @@ NOTHING = Version()
 class State:
     """Events that a match to come can use, each once for all queries, with positions and numbers.
 
-    `watermark` is that of the last batch: what was due then is done.
+    `watermark` is that of the last batch: what was due then is done. With `keep`, events are retained for that time
+    (microseconds) at least, also after the input has ended.
     """
 
-    def __init__(self, plan: WorkloadPlan, columns: pa.Schema) -> None:
-        self.plan, self.columns = plan, columns
+    def __init__(self, plan: WorkloadPlan, columns: pa.Schema, keep: int | None = None) -> None:
+        self.plan, self.columns, self.keep = plan, columns, keep
         self.rows = empty_rows(plan, columns)
         self.sequence = 0
         self.positions = [Positions(partition_by) for partition_by in plan.partitionings]
         self.watermark = BEGINNING
-        self.retention = Retention(plan.queries, plan.queries, len(plan.stacks))
+        self.retention = Retention(plan.queries, plan.queries, len(plan.stacks), keep)
         separate = len(self.positions) == 1 and all(_has_own_streams(query) for query in plan.queries.values())
         self._idle = IdlePartitions(plan.partitionings[0]) if separate else None
         # Whether rows leave only at the front, and sequence numbers have no gaps.
         self.gapless = self.retention.is_uniform and not any(plan.partitionings)
-        self._stacking = Stacking(plan)
+        self.stacking = Stacking(plan)
         self._compacted = _MIN_COMPACTED
 
     def append(self, released: Released, *, final: bool) -> int:
@@ -77,7 +78,7 @@ class State:
         positions = tuple(p.add(released) for p in self.positions)
         if not len(released):
             return len(self.rows)
-        fresh = self._stacking.rows(released, positions, self.sequence)
+        fresh = self.stacking.rows(released, positions, self.sequence)
         self.sequence += len(fresh)
         before = len(self.rows)
         self.rows = self.rows.append(fresh)
@@ -87,7 +88,7 @@ class State:
         """Drop what no match to come can use; without a watermark the input has ended."""
         rows = self.rows
         if watermark is None:
-            self.rows = rows.slice(0, 0)
+            self.rows = rows.slice(0, 0) if self.keep is None else rows
             return
         self.watermark = watermark
         if len(rows):
@@ -107,13 +108,17 @@ class State:
 
     def retain_for(self, names: set[str]) -> None:
         """Retain events for these queries only: the others need no more."""
-        self.retention = Retention(self.plan.queries, names, len(self.plan.stacks))
+        self.retention = Retention(self.plan.queries, names, len(self.plan.stacks), self.keep)
 
     def kept(self, name: str) -> int:
         """How many events are retained for a query."""
         stacks = [self.rows.stacks[number] for number in self.plan.queries[name].stacks]
         kept = int(np.count_nonzero(places_of(stacks, len(self.rows))))
         return kept + (0 if self._idle is None else self._idle.events)
+
+    def reaches_before(self, time: int) -> bool:
+        """Whether an event before a time may be retained."""
+        return bool(len(self.rows) and self.rows.ts[0] < time) or (self._idle is not None and self._idle.events > 0)
 
     @property
     def size(self) -> int:
@@ -132,7 +137,7 @@ class State:
     def changes(self, since: Version, version: int, *, ranked: bool) -> Saved:
         """The events that came since a version and are retained, and the numbers of now; `ranked`: with their ranks."""
         self.gather()
-        values = {"sequence": self.sequence, "watermark": self.watermark}
+        values = {"sequence": self.sequence, "watermark": self.watermark, "gaps": int(not self.gapless)}
         tables: dict[str, pa.Table] = {}
         rows = self.rows.slice_from(int(self.rows.seq.searchsorted(since.sequence)))
         rows = rows if self.gapless else rows.where(places_of(rows.stacks, len(rows)))
@@ -152,7 +157,9 @@ class State:
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
         places = range(len(self.positions))
-        saved.check_fields(["sequence", "watermark", *(f"{name}{i}" for name in ("total", "whole") for i in places)])
+        known = ["sequence", "watermark", "gaps", *(f"{name}{i}" for name in ("total", "whole") for i in places)]
+        saved.check_fields(known)
+        self.gapless &= not saved.integer("gaps", 0, 1)
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
         for i, positions in enumerate(self.positions):

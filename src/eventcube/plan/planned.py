@@ -15,7 +15,7 @@ from eventcube.plan.parts import with_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.rules.rewrite import rewrite
 from eventcube.plan.steps import Program, highest_number
-from eventcube.plan.workload import WorkloadPlan, WorkloadQuery, plan_workload
+from eventcube.plan.workload import Added, WorkloadPlan, WorkloadQuery, plan_workload
 from eventcube.schema import EventSchema
 
 
@@ -41,9 +41,9 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))
 
 
-def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None) -> WorkloadPlan:
+def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None, added: Added | None = None) -> WorkloadPlan:
     """The plan of a workload; queries that begin with the same components can also be bound from there on."""
-    workload = plan_workload({name: planned.physical for name, planned in plans.items()}, concepts)
+    workload = plan_workload({name: planned.physical for name, planned in plans.items()}, concepts, added)
     begun: dict[object, list[str]] = {}
     for name, query in workload.queries.items():
         begun.setdefault(_beginning(query), []).append(name)

@@ -21,14 +21,24 @@ from eventcube.plan.steps import Program
 class StackScan:
     """The events of one stack (HIS of E-Cube): types (None: any), own conditions, and columns that are not null.
 
-    `ahead`: events that a slice borrows from the next one belong to it. Components of several queries that agree in
-    all of this share the stack.
+    `ahead`: events that a slice borrows from the next one belong to it. `since`: events before that time do not.
+    Components of several queries that agree in all of this share the stack.
     """
 
     types: frozenset[str] | None
     conditions: tuple[Condition, ...]
     not_null: tuple[str, ...]
     ahead: bool
+    since: int | None = None
+
+    def covers(self, other: StackScan) -> bool:
+        """Whether every event of the other stack is in this one, outside of slices."""
+        return (
+            self.since == other.since
+            and (self.types is None or (other.types is not None and other.types <= self.types))
+            and set(self.conditions) <= set(other.conditions)
+            and set(self.not_null) <= set(other.not_null)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +104,14 @@ class WorkloadQuery:
 
     `from_start` is a program that binds from the first component on, for queries that have it in common; None if the
     query can only be bound back from its last event. `unrestricted` finds matches that are not due, too, for queries
-    that are computed from them; `derivations` are those by which the query itself can be computed.
+    that are computed from them; `derivations` are those by which the query itself can be computed. A query that was
+    added to others at work sees the events `since` then.
     """
 
     plan: PhysicalQuery
     arrangement: Arrangement
     stacks: tuple[int, ...]
+    since: int | None = None
     from_start: Program | None = None
     unrestricted: Program | None = None
     derivations: tuple[Derivation, ...] = ()
@@ -134,17 +146,23 @@ class WorkloadPlan:
         return any(stack.types is None for stack in self.stacks)
 
 
-def plan_workload(plans: Mapping[str, PhysicalQuery], concepts: Concepts | None = None) -> WorkloadPlan:
+# Queries that were added to others at work, each with the time (microseconds) from which on it sees events.
+Added = Mapping[str, int]
+
+
+def plan_workload(
+    plans: Mapping[str, PhysicalQuery], concepts: Concepts | None = None, added: Added | None = None
+) -> WorkloadPlan:
     """The plan of queries that run together, each bound back from its last event."""
     stacks: dict[StackScan, int] = {}
     partitionings: dict[tuple[str, ...], int] = {}
     queries = {}
     for name, plan in plans.items():
-        scan = plan.scan
-        numbers = tuple(stacks.setdefault(_stack(c, plan), len(stacks)) for c in scan.components)
+        scan, since = plan.scan, (added or {}).get(name)
+        numbers = tuple(stacks.setdefault(_stack(c, plan, since), len(stacks)) for c in scan.components)
         positions = partitionings.setdefault(scan.partition_by, len(partitionings)) if scan.by_count else None
         arrangement = Arrangement(scan.sort_key, positions, scan.width, plan.forward)
-        queries[name] = WorkloadQuery(plan, arrangement, numbers)
+        queries[name] = WorkloadQuery(plan, arrangement, numbers, since)
     needed = {column for plan in plans.values() for column in plan.scan.columns}
     schema = next(iter(plans.values())).schema.columns
     return WorkloadPlan(
@@ -158,11 +176,11 @@ def plan_workload(plans: Mapping[str, PhysicalQuery], concepts: Concepts | None 
     )
 
 
-def _stack(component: ComponentScan, plan: PhysicalQuery) -> StackScan:
+def _stack(component: ComponentScan, plan: PhysicalQuery, since: int | None) -> StackScan:
     conditions = tuple(dict.fromkeys(transform(c, _of_any_slot) for c in component.conditions))
     not_null = tuple(sorted(plan.scan.key)) if component.keyed else ()
     # A match ends no earlier than its events do: without looking ahead, one that ends in the next slice is found there.
-    return StackScan(component.types, conditions, not_null, plan.forward)
+    return StackScan(component.types, conditions, not_null, plan.forward, since)
 
 
 def _of_any_slot(node: object) -> object:

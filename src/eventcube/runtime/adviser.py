@@ -15,8 +15,9 @@ from eventcube.engine.time_text import has_zones
 from eventcube.errors import Diagnostic, warn
 from eventcube.language.syntax import Query
 from eventcube.plan.advice import once_each
-from eventcube.runtime.ingest import Ingest, check_columns
+from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.input_profile import InputProfile
+from eventcube.runtime.read_columns import check_columns
 from eventcube.schema import LATE, EventSchema, plain_layout
 
 Finding = tuple[Diagnostic, Query | None]

@@ -44,6 +44,12 @@ class InputProfile:
         # Whether the run was restored, so that earlier input is unknown.
         self.resumed = False
 
+    def want(self, names: Iterable[str]) -> None:
+        """Turn to queries that name other types."""
+        self.wanted = pa.array(sorted(names), pa.string())
+        known = set(names)
+        self.types, self.other_types = (self.types | self.other_types) & known, self.other_types - known
+
     @property
     def rows(self) -> int:
         """The number of rows, usable or not."""

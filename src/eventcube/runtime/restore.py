@@ -7,15 +7,15 @@ checked, and a state that breaks one is refused before the runtime changes.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from eventcube.engine.counters import Counters
-from eventcube.engine.saved import DamagedStateError, Saved, check_fields
+from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_fields, integer
 from eventcube.errors import EventCubeError, OptionError
-from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.planned import Planned
+from eventcube.plan.workload import Added
 from eventcube.runtime import state_v1
 from eventcube.runtime.snapshot import damaged, read, short_identity
 from eventcube.runtime.workload import Workload
@@ -23,27 +23,42 @@ from eventcube.runtime.workload import Workload
 if TYPE_CHECKING:
     from eventcube.runtime.runtime import Runtime
 
+# The version, the header and the tables of a state.
+_State = tuple[int, dict[str, Any], dict[str, Any]]
+
 
 def load(states: Sequence[bytes], runtime: Runtime) -> None:
     """Restore a saved state, and the changes that follow it, into a runtime."""
     try:
         workload: Workload | None = None
-        queries: dict[str, LogicalQuery] = {}
-        for state in states:
-            # What changed since a state without columns is a whole state.
+        plans: dict[str, Planned] = {}
+        for state in _after_replaced([read(state) for state in states]):
             if workload is None:
-                workload, queries = _whole(state, runtime)
+                workload, plans = _whole(state, runtime)
             else:
                 _change(state, runtime, workload)
     except DamagedStateError as error:
         raise damaged(str(error)) from None
-    runtime.use_workload(workload, queries)
+    runtime.use_workload(workload, plans)
     runtime.resume()
 
 
-def _whole(state: bytes, runtime: Runtime) -> tuple[Workload | None, dict[str, LogicalQuery]]:
+def _after_replaced(states: list[_State]) -> list[_State]:
+    """The states from the last one on that replaces those before it, as one does that follows a state without columns.
+
+    What was replaced may be of other queries.
+    """
+    first = 0
+    for place, (_, header, _) in enumerate(states):
+        before = states[place - 1][1] if place else None
+        if header.pop("replaces", None) is not None or (before is not None and not {"of", "workload"} & set(before)):
+            first = place
+    return states[first:]
+
+
+def _whole(state: _State, runtime: Runtime) -> tuple[Workload | None, dict[str, Planned]]:
     """The queries planned for the columns of a whole state, at the point where it was saved."""
-    version, header, tables = read(state)
+    version, header, tables = state
     if "of" in header:
         raise DamagedStateError("it is what changed since another state, which must come first")
     if "fingerprint" not in header:
@@ -55,7 +70,7 @@ def _whole(state: bytes, runtime: Runtime) -> tuple[Workload | None, dict[str, L
             hint="restore it into a Runtime made with the same queries, columns and options",
         )
     schema = state_v1.schema_of(header) if version == 1 else header.get("schema")
-    workload, queries = (None, {}) if schema is None else _planned(schema, runtime)
+    workload, plans = (None, {}) if schema is None else _planned(schema, _added(header, runtime), runtime)
     if version == 1:
         header, tables = state_v1.upgrade(header, tables, workload)
     check_fields(header, {"fingerprint"}, () if workload is None else {"schema", "workload"})
@@ -63,10 +78,19 @@ def _whole(state: bytes, runtime: Runtime) -> tuple[Workload | None, dict[str, L
     if workload is not None:
         workload.apply(saved)
     saved.check_all_taken()
-    return workload, queries
+    return workload, plans
 
 
-def _planned(schema: Any, runtime: Runtime) -> tuple[Workload, dict[str, LogicalQuery]]:
+def _added(header: Mapping[str, Any], runtime: Runtime) -> dict[str, int]:
+    """The queries that were added while the saved state's runtime ran, with the times since which they see events."""
+    saved = header.get("workload", {})
+    added = saved.get("added", {}) if isinstance(saved, dict) else {}
+    if not isinstance(added, dict) or not set(added) <= set(runtime.queries):
+        raise DamagedStateError("it names queries that it does not have")
+    return {name: integer(time, -BOUND, BOUND, "added") for name, time in added.items()}
+
+
+def _planned(schema: Any, added: Added, runtime: Runtime) -> tuple[Workload, dict[str, Planned]]:
     """The queries planned for the columns of the saved state."""
     try:
         columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema, validate=True)))
@@ -79,7 +103,7 @@ def _planned(schema: Any, runtime: Runtime) -> tuple[Workload, dict[str, Logical
             hint="restore it into a Runtime made without schema=, or with the schema it was saved with",
         )
     try:
-        return runtime.plan(columns, Counters())
+        return runtime.plan(columns, added)
     except EventCubeError as error:
         if error.code == "EC418":
             # The strategy is this runtime's: the state may be of another one.
@@ -87,9 +111,9 @@ def _planned(schema: Any, runtime: Runtime) -> tuple[Workload, dict[str, Logical
         raise damaged(f"the queries cannot have run over its columns: {error.message}") from None
 
 
-def _change(state: bytes, runtime: Runtime, workload: Workload) -> None:
+def _change(state: _State, runtime: Runtime, workload: Workload) -> None:
     """Apply changes to the workload."""
-    _, header, tables = read(state)
+    _, header, tables = state
     if "of" not in header:
         raise DamagedStateError("a whole state must come first, and then only changes")
     check_fields(header, {"of", "workload"})

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import RowFindings
+from eventcube.engine.kept_matches import Keep
 from eventcube.engine.reuse.derive import plan_shared
 from eventcube.engine.state import NOTHING, Version
 from eventcube.engine.time_text import has_zones
@@ -20,9 +22,11 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.planned import plan_query
+from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.suspicions import missing_window
+from eventcube.plan.workload import Added, WorkloadPlan
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
+from eventcube.runtime.changing import Answer, add_query, remove_query, settle
 from eventcube.runtime.display import runtime_html, runtime_text
 from eventcube.runtime.frames import to_arrow
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
@@ -81,22 +85,29 @@ class Runtime:
         schema: pa.Schema | None = None,
         separate: bool = False,
         advise: bool = True,
-    ) -> Runtime:
-        """A runtime from options that are read already."""
+        keep: Keep | None = None,
+    ) -> Self:
+        """A runtime from options that are read already; with `keep`, matches are kept for queries that are added."""
         runtime = cls.__new__(cls)
-        runtime._set_up(queries, options, schema, separate, advise)
+        runtime._set_up(queries, options, schema, separate, advise, keep)
         return runtime
 
     def _set_up(
-        self, queries: Queries, options: Options, schema: pa.Schema | None, separate: bool, advise: bool
+        self,
+        queries: Queries,
+        options: Options,
+        schema: pa.Schema | None,
+        separate: bool,
+        advise: bool,
+        keep: Keep | None = None,
     ) -> None:
-        self.options = options
+        self.options, self.keep = options, keep
         self.queries = queries_by_name(queries)
         check_options(self.queries, options)
         self.single = isinstance(queries, str | Query)
         self.separate = separate
         self.workload: Workload | None = None
-        self.bound_queries: dict[str, LogicalQuery] = {}
+        self.plans: dict[str, Planned] = {}
         self._running: _Batches | None = None
         self._finished = False
         self._warned_of_zones = False
@@ -112,33 +123,59 @@ class Runtime:
 
     def start(self, columns: pa.Schema) -> Workload:
         """Plan the queries for events with these columns; the first `push` does so otherwise."""
-        workload, queries = self.plan(columns, Counters())
-        self.use_workload(workload, queries)
+        workload, plans = self.plan(columns)
+        self.use_workload(workload, plans)
         return workload
 
-    def plan(self, columns: pa.Schema, counters: Counters) -> tuple[Workload, dict[str, LogicalQuery]]:
-        """The queries planned for events with these columns, and bound; the runtime does not change."""
+    def plan(self, columns: pa.Schema, added: Added | None = None) -> tuple[Workload, dict[str, Planned]]:
+        """The queries planned for events with these columns; the runtime does not change."""
         schema = self.options.schema(plain_layout(columns))
         if not (self.single or self.separate):
             check_shareable(self.queries)
-        plans = {n: plan_query(q, schema, self.options) for n, q in self.queries.items()}
+        plans = self.plans_of(self.queries, schema)
+        together = self.plan_together(plans, added or {})
+        return Workload(together, schema, self.options.lateness, keep=self.keep), plans
+
+    def plans_of(self, queries: Mapping[str, Query], schema: EventSchema) -> dict[str, Planned]:
+        """The plan of each query for events with these columns."""
+        plans = {n: plan_query(q, schema, self.options) for n, q in queries.items()}
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
-        workload = Workload(
-            plan_shared(plans, self.options.concepts, self.options.sharing), schema, self.options.lateness, counters
-        )
-        return workload, {name: plan.bound for name, plan in plans.items()}
+        return plans
 
-    def use_workload(self, workload: Workload | None, queries: dict[str, LogicalQuery]) -> None:
+    def plan_together(self, plans: Mapping[str, Planned], added: Added) -> WorkloadPlan:
+        """The plan of all queries; those that were `added` see events since then."""
+        plan = plan_shared(plans, self.options.concepts, self.options.sharing, added)
+        # A query that is answered from what is kept may need any column.
+        return (
+            plan
+            if self.keep is None
+            else replace(plan, columns=tuple(next(iter(plans.values())).physical.schema.columns.names))
+        )
+
+    def set_queries(self, queries: Mapping[str, Query]) -> None:
+        """Have other queries from now on."""
+        self.queries = dict(queries)
+        self.__dict__.pop("fingerprint", None)
+
+    def use_workload(self, workload: Workload | None, plans: dict[str, Planned]) -> None:
         """Run this workload from now on, and warn of probable mistakes in its queries, once."""
-        self.workload, self.bound_queries = workload, queries
+        before, self.workload, self.plans = self.plans, workload, plans
         if workload is None or not self.advises:
             return
-        for name, logical in queries.items() if self._adviser is None else ():
-            for problem in missing_window(logical.query, "the query" if self.single else f"query {name}"):
-                warn(problem)
-            warn_of_conditions(logical)
-        self._adviser = Adviser(list(self.queries.values()), self.options.concepts, workload.ingest.profile)
+        for name, logical in self.bound_queries.items():
+            if name not in before:
+                for problem in missing_window(logical.query, "the query" if self.single else f"query {name}"):
+                    warn(problem)
+                warn_of_conditions(logical)
+        if self._adviser is None or self._adviser.profile is not workload.ingest.profile:
+            self._adviser = Adviser([], self.options.concepts, workload.ingest.profile)
+        self._adviser.queries = list(self.queries.values())
+
+    @property
+    def bound_queries(self) -> dict[str, LogicalQuery]:
+        """The queries, bound to the columns of the events; none before those are known."""
+        return {name: plan.bound for name, plan in self.plans.items()}
 
     @property
     def schema(self) -> pa.Schema:
@@ -240,10 +277,11 @@ class Runtime:
 
     def hold(self, events: Any) -> None:
         """Take events that are not processed before `advance` or `finish`, in whatever order they are."""
-        self._check_ready()
+        self.check_ready()
         table = to_arrow(events)
         workload = self.workload or self.start(table.schema)
         self._warn_of_zones(table, workload.schema)
+        settle(self)
         workload.hold(table)
 
     def advance(self, watermark: int | datetime) -> Iterator[Any]:
@@ -252,15 +290,26 @@ class Runtime:
         The watermark is a datetime, or microseconds since 1970 in UTC whatever `time_unit` is. A datetime without a
         zone is in that of the time column.
         """
-        self._check_ready()
+        self.check_ready()
         moment = microseconds_of(watermark, None if self.workload is None else self.workload.schema)
         if self.workload is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
         return self._start_output(self.workload.advance(moment), self.workload)
 
+    def add(self, name: str, query: str | Query) -> Answer:
+        """Add a query, which sees the events that are later than all so far; the others go on as they are.
+
+        The answer says from when on: it has all matches with events from then on.
+        """
+        return add_query(self, name, query)
+
+    def remove(self, name: str) -> list[Any]:
+        """Remove a query; the others go on as they are. Returns its groups, if it has AGG, as `finish` would."""
+        return remove_query(self, name)
+
     def finish(self) -> Iterator[Any]:
         """End the input; returns all remaining matches."""
-        self._check_ready()
+        self.check_ready()
         self._finished = True
         return iter(()) if self.workload is None else self._start_output(self.workload.finish(), self.workload)
 
@@ -272,9 +321,10 @@ class Runtime:
     def snapshot(self, since: Version = NOTHING) -> bytes:
         """The state as bytes, to continue from here with `restore`, in this process or another.
 
-        With the version of an earlier state, only what changed since then: new events, new groups, and numbers.
+        With the version of an earlier state, only what changed since then: new events, new groups, and numbers. If
+        queries were added or removed since then, it is the whole state.
         """
-        self._check_ready()
+        self.check_ready()
         if not isinstance(since, Version):
             raise invalid_argument("since", since, "a version: that of the runtime when the earlier state was saved")
         return save(self.fingerprint, self.workload, since)
@@ -303,7 +353,8 @@ class Runtime:
         options = f"Options({settings}, strategy=Ways(default='auto', parts={{}}), limit={self.options.limit!r})"
         return f"({texts!r}, {options}, {parents!r})"
 
-    def _check_ready(self) -> None:
+    def check_ready(self) -> None:
+        """Refuse calls after the end, and before all matches of the last call were read."""
         if self._finished:
             raise OptionError("the runtime has finished", code="EC406", hint="make a new one for new input")
         if self._running is not None and self._running.more():
@@ -320,7 +371,7 @@ class Runtime:
     def _output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
         """The results in their public form; warns of probable mistakes after the last one."""
         for name, batch in results:
-            yield self._shaped(name, batch)
+            yield self.shaped(name, batch)
         if not self._finished:
             self._warn_of_growth(workload)
         if self._adviser is not None and (self._finished or not self.bounded):
@@ -335,7 +386,8 @@ class Runtime:
                 for problem in once_each(problems):
                     warn(problem, self.queries[name].text, self.queries[name].source)
 
-    def _shaped(self, name: str, batch: pa.RecordBatch) -> Any:
+    def shaped(self, name: str, batch: pa.RecordBatch) -> Any:
+        """A batch of a query's result in its public form."""
         if self.separate:
             return name, batch
         return batch if self.single else long_form(name, batch, self.schema)

@@ -3,7 +3,8 @@
 They begin with a magic string and a checksum of the rest. That is the version of the format, the length of what is
 compressed, and that, by Zstandard: the length of a header, the header as JSON, and the tables that it lists, one after
 the other. A whole state has the texts of the queries, the settings and the columns of the events in its header, changes
-only a hash of them. `restore.py` puts a state into a runtime.
+only a hash of them. A whole state that `replaces` one before it, of other queries, may come in the place of changes.
+`restore.py` puts a state into a runtime.
 """
 
 from __future__ import annotations
@@ -37,8 +38,11 @@ def save(fingerprint: str, workload: Workload | None, since: Version) -> bytes:
     """The state of a runtime, or what changed in it since a version."""
     if workload is None:
         return write({"fingerprint": fingerprint}, {})
+    header: dict[str, Any] = {}
+    if workload.had_other_queries(since):
+        header["replaces"], since = since.numbers, NOTHING
     saved, columns = workload.changes(since), workload.schema.columns
-    header: dict[str, Any] = {"workload": saved.values}
+    header["workload"] = saved.values
     if since == NOTHING:
         header["fingerprint"] = fingerprint
         header["schema"] = base64.b64encode(columns.serialize().to_pybytes()).decode()

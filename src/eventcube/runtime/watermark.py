@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 
-from eventcube.options import invalid_argument, is_whole
+import pyarrow as pa
+
+from eventcube.options import UNITS_IN_MICROSECONDS, invalid_argument, is_whole
 from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.schema import EventSchema
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The largest usable time, in microseconds before or after 1970.
 _MAX_TIME = 2**62
+
+
+def moment_of(micros: int, schema: EventSchema) -> datetime | int:
+    """A time in microseconds as events have it: a datetime, or a number in the unit of whole numbers, rounded up."""
+    type_ = schema.columns.field(schema.time).type
+    if pa.types.is_integer(type_):
+        return ceil(micros / UNITS_IN_MICROSECONDS[schema.time_unit])
+    zone = type_.tz if pa.types.is_timestamp(type_) else "UTC"
+    moment: datetime = pa.scalar(micros, pa.timestamp("us", zone)).as_py()
+    return moment
 
 
 def microseconds_of(watermark: Any, schema: EventSchema | None) -> int:

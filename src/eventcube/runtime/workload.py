@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine
+from eventcube.engine.kept_matches import Keep
 from eventcube.engine.saved import (
     BOUND,
     Saved,
@@ -23,7 +24,8 @@ from eventcube.engine.saved import (
 from eventcube.engine.state import NOTHING, Version
 from eventcube.errors import OptionError
 from eventcube.plan.workload import WorkloadPlan
-from eventcube.runtime.ingest import Ingest, check_columns
+from eventcube.runtime.ingest import Ingest
+from eventcube.runtime.read_columns import check_columns
 from eventcube.schema import EventSchema
 
 # A query's name, and a batch of its results.
@@ -37,14 +39,34 @@ class Workload:
     """
 
     def __init__(
-        self, plan: WorkloadPlan, schema: EventSchema, lateness: int = 0, counters: Counters | None = None
+        self,
+        plan: WorkloadPlan,
+        schema: EventSchema,
+        lateness: int = 0,
+        counters: Counters | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.plan = plan
-        needs_all = plan.takes_any or bool(plan.partitionings)
-        self.ingest = Ingest(schema, plan.types, lateness, counters or Counters(), needs_all=needs_all)
-        self.engine = Engine(plan, schema.columns)
+        self.ingest = Ingest(schema, plan.types, lateness, counters or Counters(), needs_all=_needs_all(plan))
+        self.engine = Engine(plan, schema.columns, keep)
         # How often events were released: the number of the state's version; and what tells this run from others.
         self._batches, self._line = 0, secrets.randbits(48)
+        # What told it from others while it had other queries.
+        self._former_lines: set[int] = set()
+
+    def turn_to(self, plan: WorkloadPlan) -> None:
+        """Go on with other queries; those that stay keep what they have."""
+        before, self.plan = self.engine, plan
+        self.engine = Engine(plan, self.schema.columns, before.keep)
+        self.engine.go_on(before)
+        self.ingest.turn_to(plan.types, needs_all=_needs_all(plan))
+        self._former_lines.add(self._line)
+        self._line = secrets.randbits(48)
+
+    @property
+    def now(self) -> int:
+        """A time (microseconds) after all events so far: a query that is added sees events from then on."""
+        return max(self.ingest.latest + 1, self.ingest.watermark)
 
     @property
     def schema(self) -> EventSchema:
@@ -76,6 +98,10 @@ class Workload:
         events = self.engine.state.sequence, self.ingest.arrived, self.ingest.skipped_rows
         return Version(self._batches, *events, self._line)
 
+    def had_other_queries(self, version: Version) -> bool:
+        """Whether queries were added or removed since a version, so that changes cannot be told."""
+        return version.line in self._former_lines
+
     def changes(self, since: Version = NOTHING) -> Saved:
         """What changed in the state since a version: all of it, by default."""
         if since != NOTHING and (since.line != self._line or since.number > self._batches):
@@ -93,6 +119,9 @@ class Workload:
             values["since"] = since.numbers
         values["line"] = self._line
         values["batches"] = self._batches
+        added = {name: query.since for name, query in self.plan.queries.items() if query.since is not None}
+        if added and since == NOTHING:
+            values["added"] = added
         values["counters"] = self.ingest.counters.nonzero
         values["shared"] = self.engine.shared_counters.nonzero
         # Queries by their places: their names are known.
@@ -106,7 +135,8 @@ class Workload:
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes, which must follow this state; raises `DamagedStateError` if they cannot."""
-        check_fields(saved.values, ("batches", "counters", "shared", "ingest", "events", "queries"), {"since", "line"})
+        known = ("batches", "counters", "shared", "ingest", "events", "queries")
+        check_fields(saved.values, known, {"since", "line", "added"})
         values = saved.values
         line = integer(values.get("line", 0), 0, BOUND, "line")
         if "since" in values and (line != self._line or values["since"] != self.version.numbers):
@@ -126,9 +156,10 @@ class Workload:
         for place, (name, query) in enumerate(self.engine.queries.items()):
             own = saved.part(f"{place}", queries[place]) if place in queries else None
             query.apply(own, self._batches, partial(self.engine.nothing, name))
-        self.engine.note_full()
         rank = self.ingest.rank if self.schema.order_by else None
+        self.engine.note_full()
         self.engine.state.apply(events, self._batches, self.ingest.watermark, rank)
+        self.engine.note_restored()
         for part in (saved, ingest, events):
             part.check_all_taken()
 
@@ -163,3 +194,8 @@ class Workload:
         return (
             (name, batch) for name, batch in self.engine.feed(released, new_watermark, self._batches) if batch.num_rows
         )
+
+
+def _needs_all(plan: WorkloadPlan) -> bool:
+    """Whether events of types that no query names are needed, too: a window counts them, or a component takes any."""
+    return plan.takes_any or bool(plan.partitionings)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from eventcube.engine.kernels import Ints
-from eventcube.runtime.ingest import order_keys, read_times
+from eventcube.runtime.read_columns import order_keys, read_times
 from eventcube.schema import EventSchema
 
 PIECE_ROWS = 1 << 20

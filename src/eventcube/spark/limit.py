@@ -20,7 +20,7 @@ from eventcube.plan.bind_expressions import ExpressionBinder
 from eventcube.plan.logical import ValueColumn
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.result import computed
-from eventcube.runtime.ingest import read_times, unrounded
+from eventcube.runtime.read_columns import read_times, unrounded
 from eventcube.schema import INTERNAL, Kind, is_long, kind_of
 
 ORDER = INTERNAL + "order"

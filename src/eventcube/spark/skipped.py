@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from eventcube.options import Options
-from eventcube.runtime.ingest import read_times
+from eventcube.runtime.read_columns import read_times
 from eventcube.schema import BAD_TIME, NO_TIME, NO_TYPE, REASON, EventSchema
 from eventcube.spark.columns import arrow_schema, check_readable, column, map_batches, microseconds
 from eventcube.spark.workers import check_workers

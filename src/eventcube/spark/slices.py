@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from eventcube.engine.kernels import Array, Ints
-from eventcube.runtime.ingest import read_times
+from eventcube.runtime.read_columns import read_times
 from eventcube.schema import INTERNAL, EventSchema
 
 SLICE = INTERNAL + "slice"

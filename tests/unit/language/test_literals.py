@@ -14,7 +14,7 @@ from eventcube.language.literals import (
     write_number,
     write_timestamp,
 )
-from eventcube.runtime.ingest import read_times
+from eventcube.runtime.read_columns import read_times
 from eventcube.schema import EventSchema
 
 

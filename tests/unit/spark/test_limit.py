@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from eventcube.runtime.ingest import order_keys
+from eventcube.runtime.read_columns import order_keys
 from eventcube.schema import EventSchema
 from eventcube.spark.limit import _encoded
 

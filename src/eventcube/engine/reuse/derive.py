@@ -13,25 +13,27 @@ from eventcube.engine.reuse.case import Member, reuse_cases
 from eventcube.options import INDEPENDENT
 from eventcube.plan.logical import LogicalQuery, regions
 from eventcube.plan.planned import Planned, plan_together
-from eventcube.plan.workload import Derivation, WorkloadPlan, WorkloadQuery
+from eventcube.plan.workload import Added, Derivation, WorkloadPlan, WorkloadQuery
 
 # Sources of one query in each direction, the nearest ones, for which derivations are made.
 _NEAREST = 12
 
 
-def plan_shared(plans: Mapping[str, Planned], concepts: Concepts | None, sharing: str) -> WorkloadPlan:
+def plan_shared(
+    plans: Mapping[str, Planned], concepts: Concepts | None, sharing: str, added: Added | None = None
+) -> WorkloadPlan:
     """The plan of queries that run together, with the ways in which they can be computed from each other."""
-    workload = replace(plan_together(plans, concepts), sharing=sharing)
+    workload = replace(plan_together(plans, concepts, added), sharing=sharing)
     if sharing == INDEPENDENT or len(plans) == 1:
         return workload
-    twins = _twins(plans)
+    twins = _twins(plans, added or {})
     graph = CubeGraph({name: planned.bound for name, planned in plans.items() if name not in twins})
     same = [Edge(name, first, (_identity(plans[name].bound),)) for name, first in twins.items()]
     downward, upward = nearest_edges(graph)
     return with_derivations(workload, plans, [*downward, *same], upward)
 
 
-def _twins(plans: Mapping[str, Planned]) -> dict[str, str]:
+def _twins(plans: Mapping[str, Planned], added: Added) -> dict[str, str]:
     """Queries that differ from an earlier one in their results only, each with that one."""
     firsts: dict[object, str] = {}
     twins = {}
@@ -39,7 +41,7 @@ def _twins(plans: Mapping[str, Planned]) -> dict[str, str]:
     for name in sorted(plans, key=lambda name: not can_feed(plans[name].bound)):
         query = plans[name].bound.query
         asked = replace(query, returns=(), agg=(), group_by=(), having=(), limit=None)
-        first = firsts.setdefault(asked, name)
+        first = firsts.setdefault((asked, added.get(name)), name)
         if first != name:
             twins[name] = first
     return twins
@@ -89,6 +91,8 @@ def with_derivations(
 def _derivations(edge: Edge, members: Mapping[str, Member], *, downward: bool) -> Iterator[Derivation]:
     """The derivations in one direction, by the first embedding that each case can use."""
     finer, coarser = members[edge.finer], members[edge.coarser]
+    if finer.query.since != coarser.query.since:
+        return
     for case in (case for case in reuse_cases().values() if case.general_to_specific is downward):
         source, target = (coarser, finer) if case.general_to_specific else (finer, coarser)
         if not can_feed(source.planned.bound) or target.query.plan.sink.limit is not None:
@@ -97,6 +101,17 @@ def _derivations(edge: Edge, members: Mapping[str, Member], *, downward: bool) -
         way = next((derivation for derivation in ways if derivation is not None), None)
         if way is not None:
             yield way
+
+
+def derivation_between(
+    workload: WorkloadPlan, plans: Mapping[str, Planned], source: str, target: str
+) -> Derivation | None:
+    """How a query follows from a coarser one, the source; None if it does not refine it, or no steps lead there."""
+    edge = CubeGraph({name: plans[name].bound for name in (source, target)}).pairs.get((target, source))
+    if edge is None:
+        return None
+    members = {name: Member(name, plans[name], workload.queries[name]) for name in (source, target)}
+    return next(_derivations(edge, members, downward=True), None)
 
 
 def _with_programs(member: Member, derivations: list[Derivation], *, is_source: bool) -> WorkloadQuery:

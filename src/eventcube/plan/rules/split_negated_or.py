@@ -36,12 +36,12 @@ def split_negated_or(query: LogicalQuery) -> LogicalQuery:
     slots = list(query.slots)
 
     def split(negation: Negation) -> tuple[Negation, ...]:
-        region = negation.region
-        if not isinstance(region.node, Or) or negation.strategy not in (AUTO, REWRITE):
+        region, node = negation.region, _only_part(negation.region.node)
+        if not isinstance(node, Or) or negation.strategy not in (AUTO, REWRITE):
             return (negation,)
-        or_slots = slots_of(region.node)
+        or_slots = slots_of(node)
         split_parts = []
-        for part, number in zip(region.node.parts, region.node.alternatives, strict=True):
+        for part, number in zip(node.parts, node.alternatives, strict=True):
             part_slots, index = slots_of(part), next(new_regions)
             predicates = tuple(
                 replace(p, guard=None if p.guard == number else p.guard)
@@ -63,6 +63,13 @@ def split_negated_or(query: LogicalQuery) -> LogicalQuery:
 
     changed = map_query(query, change)
     return query if changed is query else replace(changed, slots=tuple(slots))
+
+
+def _only_part(node: Node) -> Node:
+    """The part of an operator that has no other, as the operator says nothing more."""
+    while isinstance(node, Seq | And) and len(node.parts) == 1 and not isinstance(node.parts[0], Negation):
+        node = node.parts[0]
+    return node
 
 
 def _unguarded(node: Node, number: int) -> Node:

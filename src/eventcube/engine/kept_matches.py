@@ -1,0 +1,97 @@
+"""Matches that were reported and are kept, so that a finer query that is asked later can be answered from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eventcube.engine.kernels import Ints
+from eventcube.engine.state import State
+from eventcube.engine.store import Store
+from eventcube.engine.table import Table
+from eventcube.engine.views.result_store import ResultStore
+
+# Matches in one chunk.
+_CHUNK = 1 << 16
+# An event that is not taken comes after all others where the first is looked for.
+_NO_EVENT = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much is kept for later: events and matches of so long ago (microseconds), and so many matches of a query."""
+
+    time: int
+    matches: int
+
+
+class KeptMatches:
+    """The latest matches of a query, by the sequence numbers of their events, in the store that views keep results in.
+
+    They are all that there are with events from a time on: the one `since` which they are kept, the one up to which
+    events are retained, or the one at which the last of those ends that were dropped because there were too many.
+    """
+
+    def __init__(self, slots: Sequence[int], most: int, since: int) -> None:
+        self.slots, self.since = tuple(slots), since
+        self._most = most
+        self._results = ResultStore(len(self.slots))
+        # Those that were added and are not stored yet, as matches come in any order.
+        self._fresh: list[Ints] = []
+        self._number_fresh = 0
+        # The last event of those that were dropped.
+        self._dropped = -1
+
+    def __len__(self) -> int:
+        return len(self._results) + self._number_fresh
+
+    def add(self, table: Table, store: Store) -> None:
+        """Keep matches."""
+        rows = table.only(self.slots).data
+        seq = np.where(rows < 0, -1, store.seq[rows])
+        first = np.where(seq < 0, _NO_EVENT, seq).min(axis=0)
+        self._fresh.append(np.vstack([seq, first, seq.max(axis=0)]))
+        self._number_fresh += len(table)
+        if self._number_fresh > max(self._most, _CHUNK):
+            self.flush()
+
+    def flush(self) -> None:
+        """Store what was added, and drop the matches that end first if there are too many."""
+        if not self._fresh:
+            return
+        self._results.add(np.concatenate(self._fresh, axis=1))
+        self._fresh, self._number_fresh = [], 0
+        over = len(self._results) - self._most
+        if over > 0:
+            self._dropped = max(self._dropped, int(self._results.lasts[over - 1]))
+            self._results.drop_before(self._dropped + 1)
+
+    def complete_from(self, state: State) -> int:
+        """The time from which on all matches are kept: those whose events are at that time or later."""
+        assert state.keep is not None
+        rows = state.rows
+        if state.sequence == len(rows) and self._dropped < 0:
+            # No event has left so far.
+            return self.since
+        dropped = int(rows.seq.searchsorted(self._dropped, side="right"))
+        after_dropped = int(rows.ts[dropped - 1]) + 1 if self._dropped >= 0 and dropped else self.since
+        return max(self.since, after_dropped, state.watermark - state.keep)
+
+    def drop_before(self, state: State) -> None:
+        """Drop the matches that end before the first event that is retained."""
+        if len(state.rows):
+            self._results.drop_before(int(state.rows.seq[0]))
+
+    def tables(self, store: Store, state: State) -> Iterator[Table]:
+        """The matches that are complete, in chunks, as rows of a store of all retained events."""
+        first = int(state.rows.ts.searchsorted(self.complete_from(state)))
+        if first == len(state.rows):
+            return
+        block = self._results.block
+        block = block[:-2, self._results.firsts >= state.rows.seq[first]]
+        for start in range(0, block.shape[1], _CHUNK):
+            seq = block[:, start : start + _CHUNK]
+            rows = np.where(seq < 0, -1, store.rows_of(np.ascontiguousarray(seq).ravel()).reshape(seq.shape))
+            yield Table(self.slots, rows)

@@ -1,0 +1,161 @@
+"""Queries that are added to a runtime at work, and removed from it, while the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from eventcube.engine.reuse.derive import derivation_between
+from eventcube.engine.state import BEGINNING
+from eventcube.engine.succession import is_past
+from eventcube.errors import OptionError, did_you_mean
+from eventcube.language.syntax import Query
+from eventcube.plan.planned import Planned
+from eventcube.plan.workload import Derivation, WorkloadPlan
+from eventcube.runtime.queries import check_options, queries_by_name
+from eventcube.runtime.shared_result import check_shareable
+from eventcube.runtime.watermark import moment_of
+from eventcube.runtime.workload import Workload
+
+if TYPE_CHECKING:
+    from eventcube.runtime.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a runtime says of a query that was added: its result over the past, and from when on that is complete.
+
+    All matches with events from `complete_from` on, a time as events have it, are among `matches` or will be reported;
+    None stands for the beginning of the stream. `source` is the query whose kept matches the result was computed from,
+    `reused` of them; without a source the query sees the events from its addition on, and `matches` is empty.
+    """
+
+    name: str
+    query: Query
+    matches: pa.Table
+    complete_from: datetime | int | None
+    source: str | None = None
+    reused: int = 0
+
+    def __str__(self) -> str:
+        since = "the beginning" if self.complete_from is None else f"{self.complete_from}"
+        if self.source is None:
+            return f"{self.name}: sees the events from {since} on"
+        rows = f"{self.matches.num_rows:,} row{'s' if self.matches.num_rows != 1 else ''}"
+        return f"{self.name}: {rows} from {self.reused:,} kept matches of {self.source}, complete from {since} on"
+
+
+def add_query(runtime: Runtime, name: str, query: str | Query, source: str | None = None) -> Answer:
+    """Add a query; with a coarser one, the source, it is answered from kept matches of that, if they suffice."""
+    runtime.check_ready()
+    if runtime.single:
+        hint = "give the queries by name from the start, as in Runtime({'q1': …})"
+        raise OptionError("a runtime made for one query takes no others", code="EC480", hint=hint)
+    if name in runtime.queries:
+        raise OptionError(f"there is a query {name!r} already", code="EC480", hint="give it another name")
+    added = queries_by_name({name: query})
+    check_options(added, runtime.options)
+    workload = runtime.workload
+    if not runtime.separate:
+        check_shareable(added)
+    if workload is None:
+        runtime.set_queries({**runtime.queries, **added})
+        return Answer(name, added[name], pa.table({}), None)
+    plans = {**runtime.plans, **runtime.plans_of(added, workload.schema)}
+    times = _added(workload)
+    past = None if source is None else _past(runtime, workload, plans, times, name, source)
+    if past is None:
+        now = workload.now
+        turn_to(runtime, {**runtime.queries, **added}, plans, runtime.plan_together(plans, {**times, name: now}))
+        schema = workload.schemas[name]
+        # Without any event so far, everything is still to come.
+        since = None if not workload.ingest.arrived else moment_of(now, workload.schema)
+        return Answer(name, added[name], schema.empty_table(), since)
+    together, derivation = past
+    turn_to(runtime, {**runtime.queries, **added}, plans, together)
+    engine = workload.engine
+    kept = engine.queries[derivation.source].kept
+    assert kept is not None
+    complete_from = kept.complete_from(engine.state)
+    matches = pa.Table.from_batches(engine.answer(derivation), workload.schemas[name])
+    reused = engine.queries[name].counters.results_reused
+    since = None if complete_from == BEGINNING else moment_of(complete_from, workload.schema)
+    return Answer(name, added[name], matches, since, source, reused)
+
+
+def remove_query(runtime: Runtime, name: str) -> list[Any]:
+    """Remove a query; gives what its result has beside matches that were reported already."""
+    runtime.check_ready()
+    if name not in runtime.queries:
+        hint = did_you_mean(str(name), runtime.queries, "the runtime")
+        raise OptionError(f"the runtime has no query {name!r}", code="EC481", hint=hint)
+    if len(runtime.queries) == 1:
+        raise OptionError("this is the last query", code="EC481", hint="finish() ends the runtime")
+    left = {other: query for other, query in runtime.queries.items() if other != name}
+    workload = runtime.workload
+    if workload is None:
+        runtime.set_queries(left)
+        return []
+    results = [runtime.shaped(name, batch) for batch in workload.engine.queries[name].finish() if batch.num_rows]
+    plans = {other: plan for other, plan in runtime.plans.items() if other != name}
+    turn_to(runtime, left, plans, runtime.plan_together(plans, _added(workload)))
+    return results
+
+
+def settle(runtime: Runtime) -> None:
+    """Let queries that were added share the events with others, once no event is left from before that."""
+    workload = runtime.workload
+    if workload is None:
+        return
+    state = workload.engine.state
+    times = [query.since for query in workload.plan.queries.values() if query.since is not None]
+    if times and any(is_past(since, state) for since in times):
+        turn_to(runtime, runtime.queries, runtime.plans, runtime.plan_together(runtime.plans, _added(workload)))
+
+
+def turn_to(
+    runtime: Runtime, queries: Mapping[str, Query], plans: Mapping[str, Planned], together: WorkloadPlan
+) -> None:
+    """Go on with these queries."""
+    workload = runtime.workload
+    assert workload is not None
+    workload.turn_to(together)
+    runtime.set_queries(queries)
+    runtime.use_workload(workload, dict(plans))
+
+
+def _added(workload: Workload) -> dict[str, int]:
+    """The queries that do not see all events that are left, with the times since which they do."""
+    state = workload.engine.state
+    return {
+        name: query.since
+        for name, query in workload.plan.queries.items()
+        if query.since is not None and not is_past(query.since, state)
+    }
+
+
+def _past(
+    runtime: Runtime,
+    workload: Workload,
+    plans: Mapping[str, Planned],
+    times: Mapping[str, int],
+    name: str,
+    source: str,
+) -> tuple[WorkloadPlan, Derivation] | None:
+    """The plan in which a new query sees what its source sees, and how it follows; None if events are missing."""
+    engine = workload.engine
+    if engine.queries[source].kept is None:
+        return None
+    times = {**times, name: times[source]} if source in times else times
+    together = runtime.plan_together(plans, times)
+    derivation = derivation_between(together, plans, source, name)
+    if derivation is None or not engine.has_events_for(name, together):
+        return None
+    # With the first event as the trigger, a match may be due before that of the source is.
+    if plans[name].physical.forward and not derivation.same_trigger:
+        return None
+    return together, derivation
