@@ -10,14 +10,13 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
 _PACKAGE = str(Path(__file__).parent)
-_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 # The most mistakes that are shown, and the most of a query that are collected.
@@ -144,13 +143,13 @@ class QueryError(EventCubeError):
         return type(self), (tuple(self.diagnostics), self.text, self.source, self.others)
 
 
-def for_each(queries: Mapping[str, _Item], call: Callable[[_Item], _Result]) -> dict[str, _Result]:
+def for_each(names: Iterable[str], call: Callable[[str], _Result]) -> dict[str, _Result]:
     """The results of a call for each query by name; mistakes in several queries are raised as one error."""
     results: dict[str, _Result] = {}
     errors: list[QueryError] = []
-    for name, query in queries.items():
+    for name in names:
         try:
-            results[name] = call(query)
+            results[name] = call(name)
         except QueryError as error:
             errors.append(error)
     if errors:

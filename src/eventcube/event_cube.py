@@ -83,13 +83,13 @@ class Cube:
         """Which queries refine which: as text, or by `to_mermaid()` and `to_json()`."""
         schema = guessed_schema(self.queries.values(), self.settings, self.columns)
         try:
-            return CubeGraph(for_each(self.queries, lambda query: bind(query, schema, self.concepts)))
+            return CubeGraph(for_each(self.queries, lambda name: bind(self.queries[name], schema, self.concepts)))
         except BindError as error:
             if self.columns is not None:
                 raise
             # Tell mistakes that have nothing to do with kinds of columns.
             any_kind = of_any_kind(schema)
-            for_each(self.queries, lambda query: bind(query, any_kind, self.concepts))
+            for_each(self.queries, lambda name: bind(self.queries[name], any_kind, self.concepts))
             hint = f"give Cube(…, columns=events.schema), as the kinds of columns cannot be guessed: {error.message}"
             raise OptionError("the columns of the events are not known", code="EC468", hint=hint) from None
 

@@ -20,7 +20,7 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.planned import plan_query
+from eventcube.plan.planned import plan_queries
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
 from eventcube.runtime.display import runtime_html, runtime_text
@@ -121,7 +121,7 @@ class Runtime:
         schema = self.options.schema(plain_layout(columns))
         if not (self.single or self.separate):
             check_shareable(self.queries)
-        plans = {n: plan_query(q, schema, self.options) for n, q in self.queries.items()}
+        plans = plan_queries(self.queries, schema, self.options)
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
         workload = Workload(

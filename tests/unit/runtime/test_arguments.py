@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -276,3 +278,41 @@ def test_a_name_is_whole_characters() -> None:
     with pytest.raises(OptionError, match="half a character") as caught:
         ec.Runtime({"\ud800": "PATTERN A a WITHIN 1 s"})
     assert caught.value.code == "EC413"
+
+
+@pytest.mark.parametrize("queries", [{PAIR}, frozenset({PAIR})])
+def test_a_set_of_queries_has_no_order(queries: Any) -> None:
+    for call in (lambda: ec.match(EVENTS, queries), lambda: ec.Runtime(queries), lambda: ec.Cube(queries)):
+        with pytest.raises(OptionError, match=r"EC414.*\n.*the order of a set is not known"):
+            call()
+
+
+def test_mistakes_in_several_queries_are_told_at_once() -> None:
+    events = pa.table({"ts": [1], "type": ["A"]})
+    pair = "PATTERN SEQ(A a, B b) WITHIN 10 us"
+    unread = {"one": "PATTERN SEQ(A a", "right": pair, "two": "PATTERN A a WITHIN soon"}
+    unfit = {"one": "PATTERN A a WHERE a.no = 1 AND a.nor = 2", "right": pair, "two": "PATTERN A a WHERE b.x = 1"}
+    for queries, kind, codes in (
+        (unread, ec.QuerySyntaxError, ["EC104", "EC110"]),
+        (unfit, ec.BindError, ["EC203", "EC203", "EC201"]),
+    ):
+        for call in (
+            lambda queries=queries: ec.match(events, queries, type="type"),
+            lambda queries=queries: ec.match_all(events, queries, type="type"),
+            lambda queries=queries: ec.explain(queries, events, type="type"),
+            lambda queries=queries: ec.Runtime(queries, type="type", schema=events.schema),
+            lambda queries=queries: ec.Cube(queries, columns=events.schema).graph,
+        ):
+            with pytest.raises(kind) as caught:
+                call()
+            found = pickle.loads(pickle.dumps(caught.value))
+            assert re.findall(r"error\[(\w+)\]", str(found)) == codes
+            assert list(dict.fromkeys(re.findall(r" --> (\w+):", str(found)))) == ["one", "two"]
+            assert [error.source for error in found.others] == ["two"]
+
+
+def test_of_very_many_wrong_queries_a_few_dozen_mistakes_are_shown() -> None:
+    with pytest.raises(ec.QuerySyntaxError) as caught:
+        ec.Runtime(["PATTERN SEQ(A a"] * 100)
+    assert str(caught.value).count("error[EC104]") == 30
+    assert str(caught.value).endswith("… and 70 more")
