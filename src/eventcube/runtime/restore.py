@@ -18,6 +18,7 @@ from eventcube.errors import EventCubeError, OptionError
 from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime import state_v1
 from eventcube.runtime.snapshot import damaged, read, short_identity
+from eventcube.runtime.state_difference import other_columns, other_queries
 from eventcube.runtime.workload import Workload
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _whole(state: bytes, runtime: Runtime) -> tuple[Workload | None, dict[str, L
         raise DamagedStateError("its header has no fingerprint")
     if header["fingerprint"] != runtime.fingerprint:
         raise OptionError(
-            "the state is of other queries or settings",
+            f"the state is of other queries or settings{other_queries(header['fingerprint'], runtime.fingerprint)}",
             code="EC412",
             hint="restore it into a Runtime made with the same queries, columns and options",
         )
@@ -72,9 +73,9 @@ def _planned(schema: Any, runtime: Runtime) -> tuple[Workload, dict[str, Logical
         columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema, validate=True)))
     except (pa.ArrowException, ValueError, TypeError, OSError) as error:
         raise damaged(f"its columns cannot be read: {error}") from None
-    if runtime.workload is not None and not runtime.workload.schema.columns.equals(columns):
+    if runtime.workload is not None and not (own := runtime.workload.schema.columns).equals(columns):
         raise OptionError(
-            "the state is of events with other columns",
+            f"the state is of events with other columns{other_columns(columns, own)}",
             code="EC412",
             hint="restore it into a Runtime made without schema=, or with the schema it was saved with",
         )
