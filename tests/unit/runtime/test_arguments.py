@@ -274,6 +274,18 @@ def test_wide_with_names_that_are_none(name: Any, query: Any, code: str) -> None
         ec.wide(matches, name, query)
 
 
+@pytest.mark.parametrize("make", [lambda table: table, pa.Table.to_pandas], ids=["Arrow", "pandas"])
+def test_wide_of_a_query_that_is_none(make: Callable[[pa.Table], Any]) -> None:
+    queries = {"pairs": "PATTERN SEQ(a, b) WITHIN 9 us", "none": "PATTERN SEQ(a, b, a.ts > b.ts) WITHIN 9 us"}
+    with pytest.warns(EventCubeWarning, match="never"):
+        matches = ec.match(make(EVENTS), queries)
+    assert (len(ec.wide(matches, "pairs", ["a"])), len(ec.wide(matches, "none", ["a"]))) == (3, 0)
+    assert len(ec.wide(matches[:0], "pairs", ["a"])) == 0
+    for part in (matches, matches[:0]):
+        with pytest.raises(OptionError, match=r"EC415.*no query 'pair'\nhint: did you mean 'pairs'"):
+            ec.wide(part, "pair", ["a"])
+
+
 def test_a_name_is_whole_characters() -> None:
     with pytest.raises(OptionError, match="half a character") as caught:
         ec.Runtime({"\ud800": "PATTERN A a WITHIN 1 s"})
