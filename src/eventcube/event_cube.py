@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from eventcube.engine.counts import Counts
 from eventcube.errors import BindError, OptionError, did_you_mean, for_each
 from eventcube.explain import Explanation, explain_queries
 from eventcube.language.syntax import Query
-from eventcube.match import count_matches, find_matches, match_each
+from eventcube.match import count_matches, counting_queries, find_matches, match_each
 from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
 from eventcube.plan.bind import bind
 from eventcube.runtime.queries import Queries, queries_by_name
@@ -153,12 +154,17 @@ class Cube:
         return count_matches(events, self.queries, self._options(settings), counters=counters)
 
     @takes_settings
-    def explain(self, events: Any, *, analyze: bool = False, **settings: Unpack[MatchSettings]) -> Explanation:
+    def explain(
+        self, events: Any, *, counts: bool = False, analyze: bool = False, **settings: Unpack[MatchSettings]
+    ) -> Explanation:
         """How the queries would run over events: what they share, and which are computed from which.
 
-        See `ec.explain`; with `analyze` they run over all events.
+        See `ec.explain`; with `counts` they run as for `counts`, which costs less, and with `analyze` over all events.
         """
-        return explain_queries(self.queries, events, self._options(settings), analyze=analyze)
+        queries, chosen = self.queries, self._options(settings)
+        if counts:
+            queries, chosen = counting_queries(queries), replace(chosen, limit=None)
+        return explain_queries(queries, events, chosen, analyze=analyze)
 
     @takes_settings
     def runtime(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -211,3 +212,28 @@ def test_a_move_takes_one_change_or_several() -> None:
 @pytest.mark.parametrize("move", ["concept_drill_down", "concept_roll_up", "pattern_drill_down", "pattern_roll_up"])
 def test_changes_of_another_form(move: str, changes: Any) -> None:
     assert "error[EC414]: a change cannot be" in _told(lambda: getattr(cube(), move)("q2", changes))
+
+
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_explain_tells_the_work_of_each_query(sharing: str, counts: bool) -> None:
+    own, counters = cube(), ec.Counts()
+    (own.counts if counts else own.match)(EVENTS, type="type", sharing=sharing, counters=counters)
+    lines = own.explain(EVENTS, type="type", sharing=sharing, counts=counts, analyze=True).splitlines()
+    told = [re.search(r"measured ([\d,]+) candidates, ([\d,]+) made$", line) for line in lines]
+    for place, name in enumerate(("candidates", "made"), 1):
+        assert sum(int(found[place].replace(",", "")) for found in told if found) == counters[name]
+    assert {line.split(":")[0].strip() for line in lines if ": computed from " in line} == set(QUERIES)
+    assert any("AGG COUNT" in line for line in lines) is counts
+
+
+def test_explain_tells_the_estimate_beside_the_work() -> None:
+    kinds = Random(1).choices("ABCDE", [1, 20, 20, 20, 20], k=60_000)
+    own = ec.Cube(
+        {"two": "PATTERN SEQ(A a, C c) WITHIN 99 us", "three": "PATTERN SEQ(A a, B b, C c) WITHIN 99 us"}, type="type"
+    )
+    lines = own.explain(pa.table({"ts": range(60_000), "type": kinds}), analyze=True).splitlines()
+    beside = (
+        r"  three: computed from two \(pattern-down\); estimated [\d,]+, [\d,]+ by itself; measured [\d,]+ candidates, "
+    )
+    assert [line for line in lines if re.match(beside, line)]

@@ -173,7 +173,10 @@ class Runtime:
         for name, query in self.workload.engine.queries.items():
             yield from (line if self.single else f"{name}: {line}" for line in query.choices(measured=measured))
         for group in self.workload.engine.groups:
-            yield from group.reuse.summary()
+            told = group.queries.items() if measured and not self.single else ()
+            yield from group.reuse.summary({name: f"; measured {query.counters.work}" for name, query in told})
+            if told and (group.counters.candidates or group.counters.made):
+                yield f"steps that several queries share: measured {group.counters.work}"
             yield from group.sharing.summary()
 
     def __repr__(self) -> str:
