@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eventcube.check import Check, check
+    from eventcube.check import Check, Checks, check
     from eventcube.concepts.concepts import Concepts
     from eventcube.engine.counts import Counts
     from eventcube.errors import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BindError",
     "Check",
+    "Checks",
     "Concepts",
     "Counts",
     "Cube",
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Check": "check",
+    "Checks": "check",
     "Concepts": "concepts.concepts",
     "Counts": "engine.counts",
     "Cube": "event_cube",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
@@ -51,36 +51,76 @@ class Check:
         return self.ok
 
     def __str__(self) -> str:
-        problems = [*self.rendered(self.errors, "error"), *self.rendered(self.warnings, "warning")]
         query = [print_query(self.query)] if self.query is not None and self.ok else []
-        return "\n\n".join([*problems, *query, self._verdict()])
+        return "\n\n".join([*self.problems, *query, self.verdict])
 
     def __repr__(self) -> str:
         codes = [d.code for d in (*self.errors, *self.warnings)]
-        return f"<Check: {self._verdict()}{': ' + ', '.join(codes) if codes else ''}>"
+        return f"<Check: {self.verdict}{': ' + ', '.join(codes) if codes else ''}>"
+
+    @property
+    def problems(self) -> list[str]:
+        """All errors and warnings as text."""
+        return [*self.rendered(self.errors, "error"), *self.rendered(self.warnings, "warning")]
 
     def rendered(self, problems: Iterable[Diagnostic], label: str) -> list[str]:
         """Problems as text, each with its place in the query."""
         placed = problems if self.text else (replace(p, span=None) for p in problems)
         return [p.render(self.text, self.source, label) for p in placed]
 
-    def _verdict(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """How many errors and warnings there are, and what the query was checked against."""
         errors, warnings = len(self.errors), len(self.warnings)
         counts = [f"{n} {word}{'s' * (n > 1)}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
         return f"{', '.join(counts) or 'ok'} ({self.against})"
 
     def _repr_html_(self) -> str:
-        pieces = [markup.heading(self._verdict())]
-        for problems, label in ((self.errors, "error"), (self.warnings, "warning")):
-            pieces += [markup.laid_out(text) for text in self.rendered(problems, label)]
+        pieces = [markup.heading(self.verdict), *map(markup.laid_out, self.problems)]
         if self.query is not None and self.ok:
             pieces.append(markup.query(print_query(self.query)))
         return markup.page(*pieces)
 
 
+class Checks(dict[str, Check]):
+    """The checks of several queries by name; true if all of them can run."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all queries can run."""
+        return all(self.values())
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return "\n\n".join("\n".join([f"{name}: {found.verdict}", *found.problems]) for name, found in self.items())
+
+    def __repr__(self) -> str:
+        return f"<Checks: {', '.join(f'{name}: {found.verdict}' for name, found in self.items())}>"
+
+    def _repr_html_(self) -> str:
+        pieces = []
+        for name, found in self.items():
+            pieces += [markup.heading(f"{name}: {found.verdict}"), *map(markup.laid_out, found.problems)]
+        return markup.page(*pieces)
+
+
+@overload
+def check(query: str | Query, events: Any = ..., **settings: Unpack[Settings]) -> Check: ...
+
+
+@overload
+def check(
+    query: list[str | Query] | tuple[str | Query, ...] | Mapping[str, str | Query],
+    events: Any = ...,
+    **settings: Unpack[Settings],
+) -> Checks: ...
+
+
 @takes_settings
-def check(query: str | Query, events: Any = None, **settings: Unpack[Settings]) -> Check:
-    """All errors and probable mistakes of a query; nothing is raised.
+def check(query: Any, events: Any = None, **settings: Unpack[Settings]) -> Check | Checks:
+    """All errors and probable mistakes of a query, or of each of several by name; nothing is raised.
 
     Events are whatever `match` takes, or just their Arrow schema; without events only the query is checked. The rows of
     a frame in this process are checked, too: missing types, unusable rows, unlikely times. A Spark DataFrame is not
@@ -88,17 +128,32 @@ def check(query: str | Query, events: Any = None, **settings: Unpack[Settings]) 
     """
     errors: list[Diagnostic] = []
     chosen = _attempt(lambda: options(**settings), errors)
+    columns, batches, sources = _input(events)
+    if isinstance(query, str | Query):
+        return examine(query, columns, iter(batches), chosen, errors, sources=sources)
+    from eventcube.runtime.queries import named_queries
+
+    return Checks(
+        {
+            name: examine(one, columns, iter(batches), chosen, errors, sources=sources, source=name)
+            for name, one in named_queries(query).items()
+        }
+    )
+
+
+def _input(events: Any) -> tuple[pa.Schema | None, tuple[pa.Table, ...], Collection[str]]:
+    """The columns of events, their rows if they are in this process, and the names of the input."""
     if events is None or isinstance(events, pa.Schema):
-        return examine(query, events, iter(()), chosen, errors)
+        return events, (), ()
     from eventcube.explain import columns_of
     from eventcube.runtime.frames import is_spark, to_arrow
 
     if is_spark(events):
         from eventcube.spark.source import source_names
 
-        return examine(query, columns_of(events), iter(()), chosen, errors, sources=source_names(events))
+        return columns_of(events), (), source_names(events)
     table = to_arrow(events)
-    return examine(query, table.schema, iter((table,)), chosen, errors)
+    return table.schema, (table,), ()
 
 
 def examine(
@@ -111,19 +166,20 @@ def examine(
     sources: Collection[str] = (),
     shown: str | None = None,
     spell: Spelling = as_argument,
+    source: str = "query",
 ) -> Check:
     """`check` for events in batches, which need only the columns of `inspected_columns`.
 
     `wrong_settings` has the errors if options is None. `sources` are the names of the input, `shown` is its name in
-    messages; `spell` writes the names of settings in messages.
+    messages; `spell` writes the names of settings in messages. `source` is the name of a query that is text.
     """
     if not isinstance(query, str | Query):
         raise invalid_argument("query", query, "one query as text")
-    text, source = (query.text, query.source) if isinstance(query, Query) else (str(query), "query")
+    text, source = (query.text, query.source) if isinstance(query, Query) else (str(query), source)
     against = "the query alone" if columns is None else "with the columns of the events"
     result = Check(None, (), (), text, source, against)
     try:
-        parsed = parse(query) if isinstance(query, str) else query
+        parsed = parse(query, source) if isinstance(query, str) else query
     except QueryError as error:
         return replace(result, errors=tuple(error.diagnostics))
     errors = list(wrong_settings)

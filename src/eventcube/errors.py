@@ -10,14 +10,16 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 
 _PACKAGE = str(Path(__file__).parent)
+_Result = TypeVar("_Result")
 
-# The most mistakes of a query that are shown, and the most that are collected.
+# The most mistakes that are shown, and the most of a query that are collected.
 MOST_SHOWN = 30
 MOST_COUNTED = 1000
 # The most characters shown of a line, and of a message with a long name.
@@ -114,25 +116,47 @@ def _rebuild(kind: type[EventCubeError], message: str, code: str, hint: str | No
 
 
 class QueryError(EventCubeError):
-    """All mistakes of one query, in the order of its text."""
+    """All mistakes of one query, in the order of its text, and those of `others` that were given with it."""
 
-    def __init__(self, diagnostics: Iterable[Diagnostic], text: str, source: str = "query") -> None:
+    def __init__(
+        self, diagnostics: Iterable[Diagnostic], text: str, source: str = "query", others: Iterable[QueryError] = ()
+    ) -> None:
         self.diagnostics: Sequence[Diagnostic] = sorted(
             dict.fromkeys(diagnostics), key=lambda d: d.span.start if d.span else len(text)
         )
         self.text = text
         self.source = source
+        self.others = tuple(others)
         super().__init__(self.diagnostics[0].message, code=self.diagnostics[0].code)
 
     def __str__(self) -> str:
-        shown = [d.render(self.text, self.source) for d in self.diagnostics[:MOST_SHOWN]]
-        more = len(self.diagnostics) - MOST_SHOWN
+        queries = (self, *self.others)
+        mistakes = [(d, query) for query in queries for d in query.diagnostics]
+        shown = [d.render(query.text, query.source) for d, query in mistakes[:MOST_SHOWN]]
+        more = len(mistakes) - MOST_SHOWN
         if more > 0:
-            shown.append(f"… and {'at least ' if len(self.diagnostics) >= MOST_COUNTED else ''}{more} more")
+            uncounted = any(len(query.diagnostics) >= MOST_COUNTED for query in queries)
+            shown.append(f"… and {'at least ' if uncounted else ''}{more} more")
         return "\n\n".join(shown)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (tuple(self.diagnostics), self.text, self.source)
+        return type(self), (tuple(self.diagnostics), self.text, self.source, self.others)
+
+
+def for_each(names: Iterable[str], call: Callable[[str], _Result]) -> dict[str, _Result]:
+    """The results of a call for each query by name; mistakes in several queries are raised as one error."""
+    results: dict[str, _Result] = {}
+    errors: list[QueryError] = []
+    for name in names:
+        try:
+            results[name] = call(name)
+        except QueryError as error:
+            errors.append(error)
+    if errors:
+        first, *others = errors
+        first.others = (*first.others, *others)
+        raise first
+    return results
 
 
 class QuerySyntaxError(QueryError):

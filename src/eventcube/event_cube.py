@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.cube import operations
-from eventcube.cube.columns import guessed_schema
+from eventcube.cube.columns import guessed_schema, of_any_kind
 from eventcube.cube.graph import CubeGraph
 from eventcube.cube.moves import Moves, moves
+from eventcube.cube.places import ConceptChanges, PatternChanges
 from eventcube.engine.counts import Counts
-from eventcube.errors import BindError, OptionError, did_you_mean
+from eventcube.errors import BindError, OptionError, did_you_mean, for_each
 from eventcube.explain import Explanation, explain_queries
 from eventcube.language.syntax import Query
-from eventcube.match import count_matches, find_matches, match_each
-from eventcube.options import MatchSettings, Options, Settings, options
+from eventcube.match import count_matches, counting_queries, find_matches, match_each
+from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
 from eventcube.plan.bind import bind
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
-
-# What a drill-down or roll-up changes: (type, new type, position), and (type, position).
-ConceptChange = tuple[str, str, int]
-PatternChange = tuple[str, int]
 
 
 class Cube:
@@ -42,20 +40,21 @@ class Cube:
       concept → q2: SEQ(D a, OK b) WITHIN 1 hour
     """
 
+    @takes_settings
     def __init__(
-        self,
-        queries: Queries,
-        *,
-        concepts: Concepts | Mapping[str, Any] | None = None,
-        columns: pa.Schema | None = None,
+        self, queries: Queries, *, columns: pa.Schema | None = None, **settings: Unpack[MeaningSettings]
     ) -> None:
         """Parse the queries.
 
-        `columns` are those of the events: without them, `graph` guesses what kinds of values they have.
+        `columns` are those of the events: without them, `graph` guesses what kinds of values they have. The settings
+        hold for `graph` and all answers; what is not set here can be set for each answer.
         """
         self.queries = queries_by_name(queries)
-        self.concepts = options(concepts=concepts).concepts
+        if columns is not None and not isinstance(columns, pa.Schema):
+            raise invalid_argument("columns", columns, "an Arrow schema, as table.schema is")
         self.columns = columns
+        self.settings = settings
+        self.concepts = options(**settings).concepts
 
     def __getitem__(self, name: str) -> Query:
         if name not in self.queries:
@@ -83,12 +82,15 @@ class Cube:
     @property
     def graph(self) -> CubeGraph:
         """Which queries refine which: as text, or by `to_mermaid()` and `to_json()`."""
-        schema = guessed_schema(self.queries.values(), self.columns)
+        schema = guessed_schema(self.queries.values(), self.settings, self.columns)
         try:
-            return CubeGraph({name: bind(query, schema, self.concepts) for name, query in self.queries.items()})
+            return CubeGraph(for_each(self.queries, lambda name: bind(self.queries[name], schema, self.concepts)))
         except BindError as error:
             if self.columns is not None:
                 raise
+            # Tell mistakes that have nothing to do with kinds of columns.
+            any_kind = of_any_kind(schema)
+            for_each(self.queries, lambda name: bind(self.queries[name], any_kind, self.concepts))
             hint = f"give Cube(…, columns=events.schema), as the kinds of columns cannot be guessed: {error.message}"
             raise OptionError("the columns of the events are not known", code="EC468", hint=hint) from None
 
@@ -96,29 +98,29 @@ class Cube:
         """The drill-downs and roll-ups that there are from a query."""
         return moves(self[name], self.concepts)
 
-    def concept_drill_down(self, query: str, changes: Iterable[ConceptChange], *, name: str | None = None) -> Query:
+    def concept_drill_down(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Query:
         """Add a query with finer types, (type, finer type, position) each; a negated type becomes a coarser one.
 
-        Positions count the parts of the query from 1, negated ones too. Without a name, it gets that of the query and a
-        number.
+        Give one change or a list of them. Positions count the parts of the query from 1, negated ones too. Without a
+        name, it gets that of the query and a number.
         """
         return self._add(query, operations.concept_drill_down(self[query], changes, self._hierarchy()), name)
 
-    def concept_roll_up(self, query: str, changes: Iterable[ConceptChange], *, name: str | None = None) -> Query:
+    def concept_roll_up(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Query:
         """Add a query with coarser types, (type, coarser type, position) each; a negated type becomes a finer one."""
         return self._add(query, operations.concept_roll_up(self[query], changes, self._hierarchy()), name)
 
-    def pattern_drill_down(self, query: str, insertions: Iterable[PatternChange], *, name: str | None = None) -> Query:
+    def pattern_drill_down(self, query: str, insertions: PatternChanges, *, name: str | None = None) -> Query:
         """Add a query with more parts, `Type`, `!Type` or `Type variable`, each with its position in the new query."""
         return self._add(query, operations.pattern_drill_down(self[query], insertions), name)
 
-    def pattern_roll_up(self, query: str, removals: Iterable[PatternChange], *, name: str | None = None) -> Query:
+    def pattern_roll_up(self, query: str, removals: PatternChanges, *, name: str | None = None) -> Query:
         """Add a query without some parts, (type, position in the old query) each."""
         return self._add(query, operations.pattern_roll_up(self[query], removals), name)
 
     def _hierarchy(self) -> Concepts:
         if self.concepts is None:
-            raise OptionError("the cube has no hierarchy of types", code="EC469", hint="give Cube(…, concepts=…)")
+            raise OptionError("the cube has no hierarchy of types", code="EC458", hint="give Cube(…, concepts=…)")
         return self.concepts
 
     def _add(self, source: str, query: Query, name: str | None) -> Query:
@@ -152,12 +154,17 @@ class Cube:
         return count_matches(events, self.queries, self._options(settings), counters=counters)
 
     @takes_settings
-    def explain(self, events: Any, *, analyze: bool = False, **settings: Unpack[MatchSettings]) -> Explanation:
+    def explain(
+        self, events: Any, *, counts: bool = False, analyze: bool = False, **settings: Unpack[MatchSettings]
+    ) -> Explanation:
         """How the queries would run over events: what they share, and which are computed from which.
 
-        See `ec.explain`; with `analyze` they run over all events.
+        See `ec.explain`; with `counts` they run as for `counts`, which costs less, and with `analyze` over all events.
         """
-        return explain_queries(self.queries, events, self._options(settings), analyze=analyze)
+        queries, chosen = self.queries, self._options(settings)
+        if counts:
+            queries, chosen = counting_queries(queries), replace(chosen, limit=None)
+        return explain_queries(queries, events, chosen, analyze=analyze)
 
     @takes_settings
     def runtime(
@@ -174,6 +181,14 @@ class Cube:
         )
 
     def _options(self, settings: Mapping[str, Any]) -> Options:
-        if settings.get("concepts") is not None:
-            raise OptionError("the cube has its own hierarchy", code="EC469", hint="give it to Cube(…, concepts=…)")
-        return options(**{**settings, "concepts": self.concepts})
+        """The options of an answer: the cube's settings, and others that do not contradict them."""
+        own: dict[str, Any] = {**self.settings, "concepts": self.concepts}
+        chosen = options(**{**settings, **own})
+        for name in settings:
+            if name in own and getattr(options(**{name: settings[name]}), name) != getattr(chosen, name):
+                raise OptionError(
+                    f"the cube has its own {name}, {own[name]!r}",
+                    code="EC459",
+                    hint=f"leave {name} out here, or make a Cube(…, {name}=…) with the other one",
+                )
+        return chosen

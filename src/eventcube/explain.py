@@ -19,7 +19,7 @@ from eventcube.plan.explain import plan_text
 from eventcube.plan.explain_workload import workload_lines
 from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import PhysicalQuery
-from eventcube.plan.planned import plan_query, plan_together
+from eventcube.plan.planned import plan_queries, plan_query, plan_together
 from eventcube.plan.step_text import parts_with_strategies
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
@@ -85,7 +85,7 @@ def explain_queries(
         events = one_table(events, queries)
     check_options(queries, options)
     schema = options.schema(columns_of(events))
-    plans = {name: plan_query(query, schema, options) for name, query in queries.items()}
+    plans = plan_queries(queries, schema, options)
     lines = list(workload_lines(plans, plan_together(plans, options.concepts)))
     if analyze:
         return Explanation("\n".join((*lines, _measured(queries, events, options))))

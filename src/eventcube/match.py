@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -23,6 +24,7 @@ from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.read_columns import check_columns, read_times
 from eventcube.runtime.runtime import Runtime
+from eventcube.schema import QUERIES
 from eventcube.settings import takes_settings
 
 BATCH_ROWS = 1 << 20
@@ -71,7 +73,10 @@ def find_matches(
     if counters is not None:
         _count(runtime, counters)
     columns = flat_columns(runtime.schema, event_columns(parsed["q1"]) if flat else ())
-    return from_arrow(_table(run(runtime, table), runtime.schema, columns), events)
+    found = _table(run(runtime, table), runtime.schema, columns)
+    if not runtime.single:
+        found = found.replace_schema_metadata({QUERIES: json.dumps(list(parsed))})
+    return from_arrow(found, events)
 
 
 @takes_settings

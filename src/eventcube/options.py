@@ -66,8 +66,8 @@ class RowSettings(TypedDict, total=False):
     ]
 
 
-class MatchSettings(RowSettings, total=False):
-    """Settings of queries over a whole table."""
+class MeaningSettings(RowSettings, total=False):
+    """Settings that say what a query means."""
 
     partition_by: Annotated[
         str | Sequence[str] | None,
@@ -89,6 +89,11 @@ class MatchSettings(RowSettings, total=False):
             "a mapping of each concept to the types below it, or Concepts.from_yaml(path)",
         ),
     ]
+
+
+class MatchSettings(MeaningSettings, total=False):
+    """Settings of queries over a whole table."""
+
     strategy: Annotated[
         str | Mapping[str, str],
         Setting(
@@ -103,7 +108,7 @@ class MatchSettings(RowSettings, total=False):
         Setting(
             AUTO,
             "How several queries share work: independent (each by itself), top-down (from coarser queries), bottom-up "
-            "(from finer ones), chase (from whichever costs least), or auto.",
+            "(from finer ones), chase (from whichever costs least), or auto, which today is the same as chase.",
             f"one of {', '.join(SHARINGS)}",
         ),
     ]

@@ -17,6 +17,8 @@ from eventcube.errors import InputError, did_you_mean
 INTERNAL = "__eventcube_"
 # The key of schema metadata with the names of a pandas frame's index levels, as JSON.
 INDEX = b"eventcube_index"
+# The key of schema metadata with the names of the queries that share a result, as JSON; of a pandas frame's `attrs`.
+QUERIES = "eventcube_queries"
 # With time slices: -1 and 1 mark events borrowed from the slice before or after.
 HALO = INTERNAL + "halo"
 # The extra column of skipped rows, with the reason.

@@ -13,7 +13,7 @@ from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.options import invalid_argument
 from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
-from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
+from eventcube.runtime.frames import from_arrow, is_spark, query_names, to_arrow
 from eventcube.runtime.shared_result import VARIABLE, wide_form
 
 
@@ -40,6 +40,10 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: b
         raise OptionError(
             "this is not the result of several queries", code="EC447", hint="match with a list or dict of queries"
         )
+    names = query_names(table.schema)
+    if names and name not in names:
+        hint = did_you_mean(name, names, "the result")
+        raise OptionError(f"the result has no query {name!r}", code="EC415", hint=hint)
     if not pa.types.is_list(table.schema.field("events").type):
         # A pandas frame without rows has lost the type of events.
         no_events = pa.table({v: pa.nulls(0) for v in variables})

@@ -130,3 +130,31 @@ def test_strategies_and_limits_that_cannot_run_are_errors() -> None:
         assert [e.code for e in ec.check(query, columns, type="kind", **settings).errors] == [code]
     counted = ec.check("PATTERN A a WITHIN 1 s AGG COUNT(*)", columns, type="kind", limit=3)
     assert [e.code for e in counted.errors] == ["EC416"]
+
+
+def test_several_queries_are_checked_by_name() -> None:
+    queries = {"right": QUERY, "wrong": "PATTERN SEQ(A a, B b) WHERE a.y = b.x", "unread": "PATTERN SEQ(A a"}
+    found = ec.check(queries, TABLE, type="kind")
+    assert (found.ok, bool(found)) == (False, False)
+    assert {name: codes(one) for name, one in found.items()} == {
+        "right": [],
+        "wrong": ["EC203", "EC500"],
+        "unread": ["EC104"],
+    }
+    assert [line for line in str(found).splitlines() if line.startswith((*queries, " --> "))] == [
+        "right: ok (with the events)",
+        "wrong: 1 error, 1 warning (with the events)",
+        " --> wrong:1:31",
+        "unread: 1 error (with the columns of the events)",
+        " --> unread:1:12",
+    ]
+    assert repr(found).startswith("<Checks: right: ok (with the events), wrong: 1 error")
+    assert "wrong: 1 error" in found._repr_html_()
+    assert ec.check([QUERY, ec.parse(QUERY)], TABLE.schema, type="kind").keys() == {"q1", "q2"}
+    assert ec.check([QUERY]).ok
+
+
+@pytest.mark.parametrize(("queries", "code"), [({QUERY}, "EC414"), ([], "EC413"), ([5], "EC414"), (5, "EC414")])
+def test_what_are_no_queries(queries: Any, code: str) -> None:
+    with pytest.raises(ec.OptionError, match=code):
+        ec.check(queries)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -115,8 +117,8 @@ def test_bad_input_is_told_in_one_message_each() -> None:
         (lambda: own["q"], "EC467", "has no query 'q'"),
         (lambda: own.concept_drill_down("q1", [("TX", "T", 1)]), "EC462", "not below"),
         (lambda: own.concept_drill_down("q1", [("TX", "D", 1)], name="q2"), "EC469", "already"),
-        (lambda: ec.Cube("PATTERN A a").concept_roll_up("q1", [("A", "B", 1)]), "EC469", "no hierarchy"),
-        (lambda: own.counts(EVENTS, concepts={"A": ["B"]}), "EC469", "own hierarchy"),
+        (lambda: ec.Cube("PATTERN A a").concept_roll_up("q1", [("A", "B", 1)]), "EC458", "no hierarchy"),
+        (lambda: own.counts(EVENTS, concepts={"A": ["B"]}), "EC459", "own concepts"),
         (lambda: own.counts(EVENTS, type="type", sharing="fast"), "EC401", "unknown sharing"),
     ]
     for call, code, message in cases:
@@ -134,3 +136,104 @@ def test_it_shows_itself() -> None:
     runtime = own.runtime(type="type", separate=True)
     found = [name for name, _ in (*runtime.push(EVENTS), *runtime.finish())]
     assert set(found) == {name for name, n in alone().items() if n}
+
+
+def test_settings_of_a_cube_hold_for_its_graph_and_all_answers() -> None:
+    queries = {
+        "all": "PATTERN SEQ(TX x, OK o) WITHIN 12 us",
+        "by_k": "PATTERN SEQ(D d, T t) WITHIN 12 us PARTITION BY k",
+    }
+    table = EVENTS.set_column(2, "k", pa.array([i % 7 for i in range(SIZE)])).rename_columns(["at", "kind", "k"])
+    assert not ec.Cube(queries, concepts=CONCEPTS).graph.pairs, "one has no key"
+    own = ec.Cube(queries, concepts=CONCEPTS, time="at", type="kind", partition_by="k")
+    assert list(own.graph.pairs) == [("by_k", "all")]
+    assert list(ec.Cube(queries, columns=table.schema, **own.settings).graph.pairs) == [("by_k", "all")]
+    expected = ec.Cube(queries, concepts=CONCEPTS).counts(table, time="at", type="kind", partition_by=["k"])
+    assert own.counts(table).equals(expected)
+    assert own.counts(table, partition_by=["k"], limit=10**9).equals(expected), "the same again, and another setting"
+    assert [own.match(table).num_rows] == [sum(expected.column("matches").to_pylist())]
+    assert "split by k" in own.explain(table)
+    assert own.runtime(lateness=3).options.partition_by == ("k",)
+
+
+def test_times_of_a_cube_may_be_whole_numbers() -> None:
+    own = ec.Cube({"q": "PATTERN SEQ(A a, B b, b.at - a.at < 5, a.at > 3)"}, time="at", type="kind")
+    assert len(own.graph.queries) == 1
+    every = ec.Cube({"one": "PATTERN SEQ(A a, B b)", "two": "PATTERN SEQ(C a, D b)"}, type=None)
+    assert every.graph.groups == (("one", "two"),), "without types, every event fits every component"
+
+
+def test_a_call_that_contradicts_the_cube() -> None:
+    own = ec.Cube(QUERIES, type="type", partition_by="k")
+    for settings, name in (
+        ({"type": None}, "type, 'type'"),
+        ({"partition_by": ["k", "v"]}, "partition_by, 'k'"),
+        ({"partition_by": None}, "partition_by, 'k'"),
+        ({"concepts": CONCEPTS}, "concepts, None"),
+    ):
+        for call in (own.counts, own.match, own.match_all, own.explain):
+            with pytest.raises(OptionError, match=rf"EC459\]: the cube has its own {name}") as caught:
+                call(EVENTS, **settings)
+            assert "leave" in str(caught.value.hint)
+        with pytest.raises(OptionError, match="EC459"):
+            own.runtime(**settings)
+    with pytest.raises(ec.InputError, match="EC302"):
+        _ = ec.Cube(QUERIES, time="at", columns=EVENTS.schema).graph
+
+
+def test_mistakes_in_the_graph_are_told_without_internal_names() -> None:
+    own = ec.Cube(
+        {"q": "PATTERN SEQ(A a, B b, a.v = 1, a.w = 1)", "p": "PATTERN A PARTITION BY q"}, columns=EVENTS.schema
+    )
+    with pytest.raises(ec.BindError) as caught:
+        _ = own.graph
+    assert str(caught.value).count("hint: the input has: k, ts, type") == 3
+    assert "EC201" in _told(lambda: ec.Cube({"q": "PATTERN SEQ(A a, B b, c.x = 1)"}).graph), "no matter of columns"
+    assert "EC414" in _told(lambda: ec.Cube(QUERIES, columns=EVENTS))  # type: ignore[arg-type]
+
+
+def _told(call: Callable[[], object]) -> str:
+    with pytest.raises(ec.EventCubeError) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_a_move_takes_one_change_or_several() -> None:
+    own = cube()
+    assert str(own.pattern_drill_down("q2", ("A", 2))) == str(own.pattern_drill_down("q2", [("A", 2)]))
+    assert str(own.pattern_roll_up("q6", ("G", np.int64(1)))) == str(own.pattern_roll_up("q6", [("G", 1)]))  # type: ignore[arg-type]
+    assert str(own.concept_drill_down("q1", ("TX", "D", 1))) == str(own.concept_drill_down("q1", [("TX", "D", 1)]))
+    assert str(own.concept_roll_up("q2", ["D", "TX", 1])) == str(own.concept_roll_up("q2", iter([("D", "TX", 1)])))  # type: ignore[arg-type, list-item]
+
+
+@pytest.mark.parametrize(
+    "changes", [None, 5, "D", {"D": 1}, [None], ["D"], [("D",)], [("D", "1")], [("D", 1.0)], [(1, 1)]]
+)
+@pytest.mark.parametrize("move", ["concept_drill_down", "concept_roll_up", "pattern_drill_down", "pattern_roll_up"])
+def test_changes_of_another_form(move: str, changes: Any) -> None:
+    assert "error[EC414]: a change cannot be" in _told(lambda: getattr(cube(), move)("q2", changes))
+
+
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_explain_tells_the_work_of_each_query(sharing: str, counts: bool) -> None:
+    own, counters = cube(), ec.Counts()
+    (own.counts if counts else own.match)(EVENTS, type="type", sharing=sharing, counters=counters)
+    lines = own.explain(EVENTS, type="type", sharing=sharing, counts=counts, analyze=True).splitlines()
+    told = [re.search(r"measured ([\d,]+) candidates, ([\d,]+) made$", line) for line in lines]
+    for place, name in enumerate(("candidates", "made"), 1):
+        assert sum(int(found[place].replace(",", "")) for found in told if found) == counters[name]
+    assert {line.split(":")[0].strip() for line in lines if ": computed from " in line} == set(QUERIES)
+    assert any("AGG COUNT" in line for line in lines) is counts
+
+
+def test_explain_tells_the_estimate_beside_the_work() -> None:
+    kinds = Random(1).choices("ABCDE", [1, 20, 20, 20, 20], k=60_000)
+    own = ec.Cube(
+        {"two": "PATTERN SEQ(A a, C c) WITHIN 99 us", "three": "PATTERN SEQ(A a, B b, C c) WITHIN 99 us"}, type="type"
+    )
+    lines = own.explain(pa.table({"ts": range(60_000), "type": kinds}), analyze=True).splitlines()
+    beside = (
+        r"  three: computed from two \(pattern-down\); estimated [\d,]+, [\d,]+ by itself; measured [\d,]+ candidates, "
+    )
+    assert [line for line in lines if re.match(beside, line)]

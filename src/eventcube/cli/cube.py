@@ -24,6 +24,7 @@ from eventcube.errors import OptionError
 
 if TYPE_CHECKING:
     from eventcube.cube.graph import CubeGraph
+    from eventcube.options import MeaningSettings
 
 SCREEN = "-"
 # Endings of graphs: Mermaid, and JSON.
@@ -145,8 +146,9 @@ def _graph(asked: Workload, files: Inputs | None) -> CubeGraph:
     """How the queries relate; the columns of the events are read only if their kinds cannot be guessed."""
     from eventcube.event_cube import Cube
 
+    settings: MeaningSettings = {"concepts": asked.options.concepts, "partition_by": asked.options.partition_by}
     try:
-        return Cube(asked.queries, concepts=asked.options.concepts).graph
+        return Cube(asked.queries, **settings).graph
     except OptionError as error:
         if error.code != "EC468":
             raise
@@ -154,7 +156,7 @@ def _graph(asked: Workload, files: Inputs | None) -> CubeGraph:
             why = (error.hint or "").partition(": ")[2]
             raise OptionError(error.message, code=error.code, hint=f"name an INPUT: {why}") from None
         columns = input_columns(files, asked.options.time)
-        return Cube(asked.queries, concepts=asked.options.concepts, columns=columns).graph
+        return Cube(asked.queries, columns=columns, **settings).graph
 
 
 def _write_graph(graph: CubeGraph, path: Path) -> None:

@@ -6,34 +6,52 @@ How queries relate depends on columns hardly ever, so that a cube can tell it be
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pyarrow as pa
 
 from eventcube.language import syntax as s
 from eventcube.nodes import walk
-from eventcube.schema import EventSchema
+from eventcube.options import MeaningSettings
+from eventcube.schema import INTERNAL, EventSchema, names
 
-# The columns of time and type, whose names no query can have.
-TIME, TYPE = "\0time", "\0type"
+# The columns of time and type where no setting names them; no query sees them.
+_TIME, _TYPE = INTERNAL + "time", INTERNAL + "type"
 _TIMES = frozenset({"ts", "time", "timestamp"})
 _OF_TEXT = frozenset({"LOWER", "UPPER", "LENGTH"})
 _OF_TIMES = frozenset({"YEAR", "MONTH", "DAY", "WEEKDAY", "HOUR", "MINUTE", "DATE"})
 
 
-def guessed_schema(queries: Iterable[s.Query], known: pa.Schema | None = None) -> EventSchema:
-    """A schema that the queries most likely fit; of `known` columns nothing is guessed."""
+def guessed_schema(
+    queries: Iterable[s.Query], settings: MeaningSettings, known: pa.Schema | None = None
+) -> EventSchema:
+    """A schema that the queries most likely fit, with the columns that settings name; `known` ones are not guessed."""
     found = list(queries)
-    names = {node.name for query in found for node in walk(query) if isinstance(node, s.Attribute | s.Column)}
+    time, type_ = settings.get("time", _TIME), settings.get("type", _TYPE)
+    keys, ties = names(settings.get("partition_by")), names(settings.get("order_by"))
+    mentioned = {node.name for query in found for node in walk(query) if isinstance(node, s.Attribute | s.Column)}
     types: dict[str, pa.DataType] = {}
     # A comparison of two columns tells the one what the other is; a few rounds reach along chains of them.
     for _ in range(4):
         for query in found:
             for node in walk(query):
                 _note(node, types)
-    columns = {name: types.get(name) or _by_name(name) for name in sorted(names)}
-    if known is not None:
+    columns = {name: types.get(name) or _by_name(name) for name in sorted({*mentioned, *keys, *ties})}
+    roles = {time: pa.int64() if types.get(time) == pa.float64() else pa.timestamp("us")}
+    if type_ is not None:
+        roles[type_] = pa.string()
+    if known is None:
+        columns |= roles
+    else:
         columns = {field.name: field.type for field in known}
-    return EventSchema(pa.schema({TIME: pa.timestamp("us"), TYPE: pa.string(), **columns}), TIME, TYPE)
+        columns |= {name: role for name, role in roles.items() if name.startswith(INTERNAL)}
+    return EventSchema(pa.schema(columns), time, type_, keys, ties)
+
+
+def of_any_kind(schema: EventSchema) -> EventSchema:
+    """The schema with columns whose values fit every operation."""
+    kinds = {name: pa.string() if name == schema.type else pa.null() for name in schema.columns.names}
+    return replace(schema, columns=pa.schema(kinds))
 
 
 def _by_name(name: str) -> pa.DataType:

@@ -7,12 +7,12 @@ negated type goes up in the hierarchy on a drill-down by concept, and down on a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.cube.places import (
-    check_changes,
+    ConceptChanges,
+    PatternChanges,
     finished,
     fresh_variable,
     is_named,
@@ -21,6 +21,7 @@ from eventcube.cube.places import (
     part_name,
     parts_of,
     positions,
+    read_changes,
     read_part,
     type_name,
     with_parts,
@@ -36,7 +37,7 @@ from eventcube.nodes import transform
 _LISTED = 20
 
 
-def concept_drill_down(query: Query, changes: Iterable[tuple[str, str, int]], concepts: Concepts) -> Query:
+def concept_drill_down(query: Query, changes: ConceptChanges, concepts: Concepts) -> Query:
     """The query with finer types, (type, finer type, position) each; a negated type becomes a coarser one.
 
     >>> from eventcube.language.parse import parse
@@ -46,12 +47,12 @@ def concept_drill_down(query: Query, changes: Iterable[tuple[str, str, int]], co
     return _with_types(query, changes, concepts, down=True)
 
 
-def concept_roll_up(query: Query, changes: Iterable[tuple[str, str, int]], concepts: Concepts) -> Query:
+def concept_roll_up(query: Query, changes: ConceptChanges, concepts: Concepts) -> Query:
     """The query with coarser types, (type, coarser type, position) each; a negated type becomes a finer one."""
     return _with_types(query, changes, concepts, down=False)
 
 
-def pattern_drill_down(query: Query, insertions: Iterable[tuple[str, int]]) -> Query:
+def pattern_drill_down(query: Query, insertions: PatternChanges) -> Query:
     """The query with more parts, each with its position in the new query.
 
     A part is written `Type`, `!Type`, `Type variable`, or as in a query; without a variable it gets one.
@@ -60,9 +61,8 @@ def pattern_drill_down(query: Query, insertions: Iterable[tuple[str, int]]) -> Q
     >>> pattern_drill_down(parse("PATTERN SEQ(G, A, T)"), [("!D", 2)])
     parse('PATTERN SEQ(G, !D, A, T)')
     """
-    given = list(insertions)
+    given = read_changes(insertions, ("!Dell", 2))
     _refuse_alternatives(query)
-    check_changes(given, ("!Dell", 2))
     for text, position in sorted(given, key=lambda insertion: insertion[1]):
         parts = parts_of(query)
         if not 1 <= position <= len(parts) + 1:
@@ -76,16 +76,15 @@ def pattern_drill_down(query: Query, insertions: Iterable[tuple[str, int]]) -> Q
     return finished(query)
 
 
-def pattern_roll_up(query: Query, removals: Iterable[tuple[str, int]]) -> Query:
+def pattern_roll_up(query: Query, removals: PatternChanges) -> Query:
     """The query without some of its parts, (type, position in the old query) each, and without conditions on them.
 
     >>> from eventcube.language.parse import parse
     >>> pattern_roll_up(parse("PATTERN SEQ(A a, B b, C c) WHERE a.k = b.k = c.k"), [("B", 2)])
     parse('PATTERN SEQ(A a, C c) WHERE a.k = c.k')
     """
-    given = list(removals)
+    given = read_changes(removals, ("Dell", 2))
     _refuse_alternatives(query)
-    check_changes(given, ("Dell", 2))
     for name, position in given:
         part = part_at(query, position)
         if not is_named(part, name):
@@ -99,10 +98,8 @@ def pattern_roll_up(query: Query, removals: Iterable[tuple[str, int]]) -> Query:
     return finished(without_parts(query, places))
 
 
-def _with_types(query: Query, changes: Iterable[tuple[str, str, int]], concepts: Concepts, *, down: bool) -> Query:
-    given = list(changes)
-    check_changes(given, ("Computer", "Dell", 1))
-    for old, new, position in given:
+def _with_types(query: Query, changes: ConceptChanges, concepts: Concepts, *, down: bool) -> Query:
+    for old, new, position in read_changes(changes, ("Computer", "Dell", 1)):
         part = part_at(query, position)
         component = part.pattern if isinstance(part, Not) else part
         if not isinstance(component, Component):

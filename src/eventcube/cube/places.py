@@ -6,7 +6,7 @@ Positions count from 1, negated parts included. A query of a single component ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,13 @@ from eventcube.language.identifiers import ANY, is_keyword
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_pattern, print_query
 from eventcube.language.syntax import And, Component, Not, Or, Part, Pattern, Query, Seq
+from eventcube.options import invalid_argument, is_whole
 
+# What a drill-down or roll-up changes: (type, new type, position), and (type, position).
+ConceptChange = tuple[str, str, int]
+PatternChange = tuple[str, int]
+ConceptChanges = ConceptChange | Iterable[ConceptChange]
+PatternChanges = PatternChange | Iterable[PatternChange]
 # Columns that every result has.
 _RESERVED = ("start", "end")
 # The most characters shown of a part.
@@ -62,19 +68,32 @@ def part_at(query: Query, position: int) -> Part:
     return parts[position - 1]
 
 
-def check_changes(changes: Iterable[Any], example: tuple[Any, ...]) -> None:
-    """Refuse changes that are not of the form of an example, and positions, which come last, that are given twice."""
-    form = [type(value) for value in example]
+def read_changes(changes: Any, example: tuple[Any, ...]) -> list[Any]:
+    """Changes of the form of an example, also a single one; refuses others, and one position, which is last, twice."""
+    if _is_change(changes, example):
+        return [changes]
+    expected = f"{example!r}, or a list of such changes"
+    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes | Mapping):
+        raise invalid_argument("a change", changes, expected)
+    found = list(changes)
     seen: set[int] = set()
-    for change in changes:
-        if not isinstance(change, tuple | list) or [type(value) for value in change] != form:
-            raise OptionError(f"a change cannot be {change!r}", code="EC414", hint=f"write, say, [{example!r}]")
+    for change in found:
+        if not _is_change(change, example):
+            raise invalid_argument("a change", change, expected)
         position = change[-1]
         if position in seen:
             raise OptionError(
                 f"position {position} is given twice", code="EC460", hint="one move changes each position once"
             )
         seen.add(position)
+    return found
+
+
+def _is_change(value: Any, example: tuple[Any, ...]) -> bool:
+    """Whether a value has the form of an example: texts, and a whole number at the end."""
+    if not isinstance(value, tuple | list) or len(value) != len(example):
+        return False
+    return all(isinstance(text, str) for text in value[:-1]) and is_whole(value[-1])
 
 
 def positions(parts: Iterable[Part]) -> str:

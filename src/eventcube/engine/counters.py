@@ -41,6 +41,11 @@ class Counters:
         """The counters that are not 0, by name."""
         return {name: value for name in _NAMES if (value := getattr(self, name))}
 
+    @property
+    def work(self) -> str:
+        """The work of joins, in words."""
+        return f"{self.candidates:,} candidates, {self.made:,} made"
+
     def add(self, other: Counters) -> None:
         """Add the counters of a run beside this one."""
         for name, value in other.nonzero.items():

@@ -112,12 +112,16 @@ class DerivationChoice:
         self.expected = now, alone
         self._costs = {target: (way.cost, chase.own[target].alone) for target, way in current.items()}
 
-    def summary(self) -> Iterator[str]:
-        """What is computed from what, in words."""
+    def summary(self, measured: Mapping[str, str]) -> Iterator[str]:
+        """What is computed from what, in words, with what was measured of each query, if that is known."""
+        yield from (
+            f"{name}: computed from the events{work}" for name, work in measured.items() if name not in self.chosen
+        )
         for target, derivation in self.chosen.items():
             derived, alone = self._costs.get(target, (None, None))
             estimated = "" if derived is None else f"; estimated {derived:,.0f}, {alone:,.0f} by itself"
-            yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}"
+            work = measured.get(target, "")
+            yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}{work}"
         if self.expected is not None and self.chosen:
             now, each = self.expected
             yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.errors import for_each
 from eventcube.language.syntax import Query
 from eventcube.options import Options, StrategyChoice
 from eventcube.plan.bind import bind
@@ -39,6 +40,11 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     logical, rules = rewrite(with_strategies(bound, options.strategy))
     physical, more = build(logical, options.limit, sink)
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))
+
+
+def plan_queries(queries: Mapping[str, Query], schema: EventSchema, options: Options) -> dict[str, Planned]:
+    """The plans of queries by name; raises BindError with all that does not fit in any of them."""
+    return for_each(queries, lambda name: plan_query(queries[name], schema, options))
 
 
 def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None, added: Added | None = None) -> WorkloadPlan:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.errors import InputError
-from eventcube.schema import INDEX, plain_layout
+from eventcube.schema import INDEX, QUERIES, plain_layout
 
 _READERS = {
     ".csv": "pandas.read_csv({})",
@@ -70,7 +70,8 @@ def _as_table(events: Any) -> pa.Table:
     module = type(events).__module__.split(".")[0]
     if module == "pandas" and type(events).__name__.endswith("Frame"):
         table = pa.Table.from_pandas(events, preserve_index=False)
-        return table.replace_schema_metadata({**(table.schema.metadata or {}), INDEX: _index_names(events)})
+        names = {QUERIES: json.dumps(events.attrs[QUERIES])} if QUERIES in events.attrs else {}
+        return table.replace_schema_metadata({**(table.schema.metadata or {}), INDEX: _index_names(events), **names})
     if module == "polars" and type(events).__name__.endswith("Frame"):
         return events.collect().to_arrow() if hasattr(events, "collect") else events.to_arrow()
     if hasattr(events, "__arrow_c_stream__"):
@@ -115,11 +116,19 @@ def _set_times(rows: Iterable[Any], array: pa.Array) -> None:
                     row[field.name] = time
 
 
+def query_names(schema: pa.Schema) -> list[str]:
+    """The names of the queries that share a result with these columns, as far as they are known."""
+    names: list[str] = json.loads((schema.metadata or {}).get(QUERIES.encode(), b"[]"))
+    return names
+
+
 def from_arrow(table: pa.Table, like: Any) -> Any:
     """A result as the kind of frame that the events were."""
     module = type(like).__module__.split(".")[0]
     if module == "pandas":
         frame = table.to_pandas()
+        if query_names(table.schema):
+            frame.attrs[QUERIES] = query_names(table.schema)
         for name, column in zip(table.column_names, table.columns, strict=True):
             if pa.types.is_nested(column.type):
                 rows = iter(frame[name])

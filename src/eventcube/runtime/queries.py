@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eventcube.engine.views.strategy import strategies
-from eventcube.errors import OptionError
+from eventcube.errors import OptionError, for_each
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.options import Options, invalid_argument
@@ -18,22 +18,27 @@ Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
 
 def queries_by_name(queries: Queries) -> dict[str, Query]:
     """Queries, parsed, by name; those without one are called q1, q2, …"""
-    argument: Any = queries
-    if isinstance(argument, str | Query):
-        return {"q1": _query(argument)}
-    if not isinstance(argument, Iterable) or isinstance(argument, bytes | bytearray):
-        raise invalid_argument("queries", argument, _QUERIES)
-    pairs = argument.items() if isinstance(argument, Mapping) else ((f"q{i}", q) for i, q in enumerate(argument, 1))
-    parsed: dict[str, Query] = {}
-    for name, query in pairs:
+    if isinstance(queries, str | Query):
+        return {"q1": _query(queries)}
+    named = named_queries(queries)
+    return for_each(named, lambda name: _query(named[name], name))
+
+
+def named_queries(queries: Any) -> dict[str, Any]:
+    """Several queries by name, as they are given."""
+    if isinstance(queries, set | frozenset):
+        raise invalid_argument("queries", queries, "a list or dict of queries, as the order of a set is not known")
+    if not isinstance(queries, Iterable) or isinstance(queries, bytes | bytearray):
+        raise invalid_argument("queries", queries, _QUERIES)
+    named = dict(queries if isinstance(queries, Mapping) else ((f"q{i}", q) for i, q in enumerate(queries, 1)))
+    for name in named:
         if not isinstance(name, str):
             raise invalid_argument("the name of a query", name, "a text")
         if _has_half_a_character(name):
             raise OptionError("the name of a query holds half a character", code="EC413", hint="write no surrogates")
-        parsed[name] = _query(query, name)
-    if not parsed:
+    if not named:
         raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
-    return parsed
+    return named
 
 
 _QUERIES = "a query as text, or a list or dict of queries"

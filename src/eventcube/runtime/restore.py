@@ -18,6 +18,7 @@ from eventcube.plan.planned import Planned
 from eventcube.plan.workload import Added
 from eventcube.runtime import state_v1
 from eventcube.runtime.snapshot import damaged, read, short_identity
+from eventcube.runtime.state_difference import other_columns, other_queries
 from eventcube.runtime.workload import Workload
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _whole(state: _State, runtime: Runtime) -> tuple[Workload | None, dict[str, 
         raise DamagedStateError("its header has no fingerprint")
     if header["fingerprint"] != runtime.fingerprint:
         raise OptionError(
-            "the state is of other queries or settings",
+            f"the state is of other queries or settings{other_queries(header['fingerprint'], runtime.fingerprint)}",
             code="EC412",
             hint="restore it into a Runtime made with the same queries, columns and options",
         )
@@ -96,9 +97,9 @@ def _planned(schema: Any, added: Added, runtime: Runtime) -> tuple[Workload, dic
         columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema, validate=True)))
     except (pa.ArrowException, ValueError, TypeError, OSError) as error:
         raise damaged(f"its columns cannot be read: {error}") from None
-    if runtime.workload is not None and not runtime.workload.schema.columns.equals(columns):
+    if runtime.workload is not None and not (own := runtime.workload.schema.columns).equals(columns):
         raise OptionError(
-            "the state is of events with other columns",
+            f"the state is of events with other columns{other_columns(columns, own)}",
             code="EC412",
             hint="restore it into a Runtime made without schema=, or with the schema it was saved with",
         )

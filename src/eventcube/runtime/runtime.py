@@ -22,7 +22,7 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.planned import Planned, plan_query
+from eventcube.plan.planned import Planned, plan_queries
 from eventcube.plan.suspicions import missing_window
 from eventcube.plan.workload import Added, WorkloadPlan
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
@@ -138,7 +138,7 @@ class Runtime:
 
     def plans_of(self, queries: Mapping[str, Query], schema: EventSchema) -> dict[str, Planned]:
         """The plan of each query for events with these columns."""
-        plans = {n: plan_query(q, schema, self.options) for n, q in queries.items()}
+        plans = plan_queries(queries, schema, self.options)
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
         return plans
@@ -146,12 +146,11 @@ class Runtime:
     def plan_together(self, plans: Mapping[str, Planned], added: Added) -> WorkloadPlan:
         """The plan of all queries; those that were `added` see events since then."""
         plan = plan_shared(plans, self.options.concepts, self.options.sharing, added)
+        if self.keep is None:
+            return plan
         # A query that is answered from what is kept may need any column.
-        return (
-            plan
-            if self.keep is None
-            else replace(plan, columns=tuple(next(iter(plans.values())).physical.schema.columns.names))
-        )
+        schema = next(iter(plans.values())).physical.schema
+        return replace(plan, columns=tuple(schema.columns.names))
 
     def set_queries(self, queries: Mapping[str, Query]) -> None:
         """Have other queries from now on."""
@@ -210,7 +209,10 @@ class Runtime:
         for name, query in self.workload.engine.queries.items():
             yield from (line if self.single else f"{name}: {line}" for line in query.choices(measured=measured))
         for group in self.workload.engine.groups:
-            yield from group.reuse.summary()
+            told = group.queries.items() if measured and not self.single else ()
+            yield from group.reuse.summary({name: f"; measured {query.counters.work}" for name, query in told})
+            if told and (group.counters.candidates or group.counters.made):
+                yield f"steps that several queries share: measured {group.counters.work}"
             yield from group.sharing.summary()
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import own_strategies
-from eventcube.plan.planned import Planned, plan_query
+from eventcube.plan.planned import Planned, plan_queries
 from eventcube.plan.result import result_schema
 from eventcube.plan.workload import plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
@@ -143,7 +143,7 @@ class _Batch:
         self.add_counters: AddCounters | None = None
         self.columns = arrow_schema(events)
         self.schema = options.schema(self.columns)
-        self.plans = {name: plan_query(q, self.schema, options) for name, q in queries.items()}
+        self.plans = plan_queries(queries, self.schema, options)
         for name in queries:
             check_names(result_schema(self.plans[name].logical).names, "the result has")
         if not single and not all(query.agg for query in queries.values()):
@@ -247,7 +247,7 @@ class _Batch:
         queries = {n: p.logical.query for n, p in pass_.plans.items()}
         # Leave out strategies for nested parts of other queries.
         chosen = replace(self.options, strategy=own_strategies(self.options.strategy, queries.values()))
-        return {n: plan_query(q, schema, chosen) for n, q in queries.items()}
+        return plan_queries(queries, schema, chosen)
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = list(arrow_schema(self._usable_events(pass_)))

@@ -179,7 +179,7 @@ def _remove(*changes: Any) -> Move:
             "SEQ(TX, OK)",
             _drill(("TX", "D", "1")),
             "EC414",
-            r"a change cannot be .*\nhint: write, say, \[\('Computer', 'Dell', 1\)\]",
+            r"a change cannot be .*\nhint: give \('Computer', 'Dell', 1\), or a list",
         ),
         (
             "SEQ(TX, OK)",

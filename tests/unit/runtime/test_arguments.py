@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -272,7 +274,57 @@ def test_wide_with_names_that_are_none(name: Any, query: Any, code: str) -> None
         ec.wide(matches, name, query)
 
 
+@pytest.mark.parametrize("make", [lambda table: table, pa.Table.to_pandas], ids=["Arrow", "pandas"])
+def test_wide_of_a_query_that_is_none(make: Callable[[pa.Table], Any]) -> None:
+    queries = {"pairs": "PATTERN SEQ(a, b) WITHIN 9 us", "none": "PATTERN SEQ(a, b, a.ts > b.ts) WITHIN 9 us"}
+    with pytest.warns(EventCubeWarning, match="never"):
+        matches = ec.match(make(EVENTS), queries)
+    assert (len(ec.wide(matches, "pairs", ["a"])), len(ec.wide(matches, "none", ["a"]))) == (3, 0)
+    assert len(ec.wide(matches[:0], "pairs", ["a"])) == 0
+    for part in (matches, matches[:0]):
+        with pytest.raises(OptionError, match=r"EC415.*no query 'pair'\nhint: did you mean 'pairs'"):
+            ec.wide(part, "pair", ["a"])
+
+
 def test_a_name_is_whole_characters() -> None:
     with pytest.raises(OptionError, match="half a character") as caught:
         ec.Runtime({"\ud800": "PATTERN A a WITHIN 1 s"})
     assert caught.value.code == "EC413"
+
+
+@pytest.mark.parametrize("queries", [{PAIR}, frozenset({PAIR})])
+def test_a_set_of_queries_has_no_order(queries: Any) -> None:
+    for call in (lambda: ec.match(EVENTS, queries), lambda: ec.Runtime(queries), lambda: ec.Cube(queries)):
+        with pytest.raises(OptionError, match=r"EC414.*\n.*the order of a set is not known"):
+            call()
+
+
+def test_mistakes_in_several_queries_are_told_at_once() -> None:
+    events = pa.table({"ts": [1], "type": ["A"]})
+    pair = "PATTERN SEQ(A a, B b) WITHIN 10 us"
+    unread = {"one": "PATTERN SEQ(A a", "right": pair, "two": "PATTERN A a WITHIN soon"}
+    unfit = {"one": "PATTERN A a WHERE a.no = 1 AND a.nor = 2", "right": pair, "two": "PATTERN A a WHERE b.x = 1"}
+    for queries, kind, codes in (
+        (unread, ec.QuerySyntaxError, ["EC104", "EC110"]),
+        (unfit, ec.BindError, ["EC203", "EC203", "EC201"]),
+    ):
+        for call in (
+            lambda queries=queries: ec.match(events, queries, type="type"),
+            lambda queries=queries: ec.match_all(events, queries, type="type"),
+            lambda queries=queries: ec.explain(queries, events, type="type"),
+            lambda queries=queries: ec.Runtime(queries, type="type", schema=events.schema),
+            lambda queries=queries: ec.Cube(queries, columns=events.schema).graph,
+        ):
+            with pytest.raises(kind) as caught:
+                call()
+            found = pickle.loads(pickle.dumps(caught.value))
+            assert re.findall(r"error\[(\w+)\]", str(found)) == codes
+            assert list(dict.fromkeys(re.findall(r" --> (\w+):", str(found)))) == ["one", "two"]
+            assert [error.source for error in found.others] == ["two"]
+
+
+def test_of_very_many_wrong_queries_a_few_dozen_mistakes_are_shown() -> None:
+    with pytest.raises(ec.QuerySyntaxError) as caught:
+        ec.Runtime(["PATTERN SEQ(A a"] * 100)
+    assert str(caught.value).count("error[EC104]") == 30
+    assert str(caught.value).endswith("… and 70 more")

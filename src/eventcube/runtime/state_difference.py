@@ -1,0 +1,61 @@
+"""What a saved state and a runtime do not have in common, in words."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+import pyarrow as pa
+
+# The most differences shown, and the most characters of each side.
+_SHOWN, _WIDTH = 5, 100
+
+
+def other_queries(saved: object, own: str) -> str:
+    """What differs between two fingerprints; nothing if the saved one cannot be read."""
+    try:
+        theirs, ours = _read(str(saved)), _read(own)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return ""
+    return _listed(chain.from_iterable(_differences(what, theirs[what], ours[what]) for what in ours))
+
+
+def other_columns(saved: pa.Schema, own: pa.Schema) -> str:
+    """What differs between two schemas."""
+    theirs, ours = ({field.name: str(field.type) for field in schema} for schema in (saved, own))
+    return _listed(_differences("column", theirs, ours))
+
+
+def _read(fingerprint: str) -> dict[str, dict[str, str]]:
+    """The queries, settings and types of a fingerprint: a Python expression, `([queries], Options(…), [types])`."""
+    match ast.parse(fingerprint, mode="eval").body:
+        case ast.Tuple(elts=[queries, ast.Call(keywords=settings), types]):
+            texts = (str(text).partition(": PATTERN ") for text in ast.literal_eval(queries))
+            return {
+                "query": {name: f"PATTERN {text}" for name, _, text in texts},
+                "setting": {str(setting.arg): ast.unparse(setting.value) for setting in settings},
+                "type": {child: f"below {parent!r}" for child, parent in ast.literal_eval(types)},
+            }
+    raise ValueError(fingerprint)
+
+
+def _differences(what: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:
+    for name in {**theirs, **ours}:
+        if name not in ours:
+            yield f"{what} {name!r} is missing here"
+        elif name not in theirs:
+            yield f"{what} {name!r} is new"
+        elif theirs[name] != ours[name]:
+            was, is_ = (textwrap.shorten(value, _WIDTH, placeholder="…") for value in (theirs[name], ours[name]))
+            yield f"{what} {name!r} was {was}, and is {is_}"
+    if theirs == ours and list(theirs) != list(ours):
+        yield f"the order is another: {what} {next(iter(theirs))!r} was first"
+
+
+def _listed(differences: Iterator[str]) -> str:
+    """Differences after a colon, if there are any."""
+    found = list(differences)
+    more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    return f": {'; '.join([*found[:_SHOWN], *more])}" if found else ""
