@@ -15,12 +15,12 @@ from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
 from eventcube.options import AUTO, Options, Settings, options
+from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.explain import plan_text
 from eventcube.plan.explain_workload import workload_lines
 from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import plan_query, plan_together
-from eventcube.plan.step_text import parts_with_strategies
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.runtime import Runtime
