@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -86,7 +87,8 @@ def explain_queries(
     check_options(queries, options)
     schema = options.schema(columns_of(events))
     plans = {name: plan_query(query, schema, options) for name, query in queries.items()}
-    lines = list(workload_lines(plans, plan_together(plans, options.concepts)))
+    workload = replace(plan_together(plans, options.concepts), sharing=options.sharing)
+    lines = list(workload_lines(plans, workload))
     if analyze:
         return Explanation("\n".join((*lines, _measured(queries, events, options))))
     if not isinstance(events, pa.Schema) and not is_spark(events):
