@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -15,12 +16,12 @@ from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
 from eventcube.options import AUTO, Options, Settings, options
+from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.explain import plan_text
 from eventcube.plan.explain_workload import workload_lines
 from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import plan_queries, plan_query, plan_together
-from eventcube.plan.step_text import parts_with_strategies
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.runtime import Runtime
@@ -86,7 +87,8 @@ def explain_queries(
     check_options(queries, options)
     schema = options.schema(columns_of(events))
     plans = plan_queries(queries, schema, options)
-    lines = list(workload_lines(plans, plan_together(plans, options.concepts)))
+    workload = replace(plan_together(plans, options.concepts), sharing=options.sharing)
+    lines = list(workload_lines(plans, workload))
     if analyze:
         return Explanation("\n".join((*lines, _measured(queries, events, options))))
     if not isinstance(events, pa.Schema) and not is_spark(events):

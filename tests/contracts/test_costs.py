@@ -20,8 +20,8 @@ from eventcube.match import run
 from eventcube.optimizer import choose
 from eventcube.optimizer.cost import Load, PartProfile
 from eventcube.options import options
+from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.planned import plan_query
-from eventcube.plan.step_text import parts_with_strategies
 from eventcube.plan.steps import Part
 
 POSITIVE = "SEQ(A a, SEQ(B b, C c), D d, E e) WITHIN 60 ms"

@@ -143,17 +143,20 @@ def _draw_plan(rng: Random, queries: Mapping[str, WorkloadQuery]) -> dict[str, D
 
 
 def _draw_strategy(rng: Random) -> str:
-    return rng.choice(sorted(strategies())) if chance(rng, 60) else "auto"
+    known = strategies()
+    keeping = [name for name in sorted(known) if known[name].keeps_results]
+    return rng.choice(keeping) if chance(rng, 50) else rng.choice([*sorted(known), "auto", "auto"])
 
 
 @contextmanager
 def counting() -> Iterator[Counter[str]]:
     """Counts trees with common steps that ran, chunks that flowed through them, and choices to bind from the start.
 
-    Also chunks of matches that others were computed from.
+    Also chunks of matches that others were computed from, and nested parts that shared a view with an equal one.
     """
     counted: Counter[str] = Counter()
     run, deliver, from_start, follow = query_group.run_tree, flow._deliver, QueryGroup._from_start, flow.Followers.take
+    twin = view.ViewStrategy.twin
 
     def counted_run(tree: Any, *arguments: Any) -> Any:
         counted["trees"] += bool(tree.nodes)
@@ -167,6 +170,10 @@ def counting() -> Iterator[Counter[str]]:
         counted["derived"] += 1
         return follow(followers, table)
 
+    def counted_twin(strategy: Any, part: Any) -> Any:
+        counted["shared views"] += 1
+        return twin(strategy, part)
+
     def counted_from_start(*arguments: Any) -> Any:
         names = from_start(*arguments)
         counted["from start"] += bool(names)
@@ -178,5 +185,6 @@ def counting() -> Iterator[Counter[str]]:
         patch.object(flow, "_deliver", counted_deliver),
         patch.object(flow.Followers, "take", counted_follow),
         patch.object(QueryGroup, "_from_start", counted_from_start),
+        patch.object(view.ViewStrategy, "twin", counted_twin),
     ):
         yield counted

@@ -44,6 +44,8 @@ def draw_queries(rng: Random, options: Options) -> tuple[Query, ...]:
     while len(found) < count:
         unrelated = chance(rng, 12)
         found.append(_draw_first(rng, options) if unrelated else _varied(rng, rng.choice(found), options))
+    if chance(rng, 40):
+        found = _with_equal_parts(rng, found, options)
     return tuple(with_text(_with_clauses(rng, query, options)) for query in _with_windows(rng, found))
 
 
@@ -76,6 +78,33 @@ def _draw_first(rng: Random, options: Options) -> Query:
             query = _negated(rng, query, options) if chance(rng, 30) else query
             query = _keyed(rng, query, options) if chance(rng, 35) else query
             return _more_quals(rng, query, options) if chance(rng, 30) else query
+
+
+def _with_equal_parts(rng: Random, queries: list[Query], options: Options) -> list[Query]:
+    """Most of the queries with one and the same nested part, wherever it stands and whatever it is tied to."""
+    operator = rng.choice([Seq, Seq, Seq, And, Or])
+    types = [None if chance(rng, 6) else rng.choice(_types(options)) for _ in range(rng.choice([2, 2, 3]))]
+    column = rng.choice(["k", "x", "y"])
+    compared = rng.choice(["=", "=", "<", "!="]) if operator is not Or and chance(rng, 50) else None
+    negated = rng.choice([0, 50, 100])
+
+    def change(query: Query) -> Query:
+        taken = len(all_variables(query.pattern))
+        names = [f"same{taken}_{i}" for i in range(len(types))]
+        parts = tuple(Component(type_, name) for type_, name in zip(types, names, strict=True))
+        quals = [Comparison(compared, Attribute(names[0], column), Attribute(names[-1], column))] if compared else []
+        if operator is not Or and chance(rng, 40):
+            outer = Attribute(rng.choice(positive_variables(query.pattern)), column)
+            quals.append(Comparison(rng.choice(["=", "=", "=", "<"]), Attribute(rng.choice(names), column), outer))
+        inner, around = operator(parts, tuple(quals)), _parts(query)
+        place = rng.randint(0, len(around))
+        new = Not(inner) if chance(rng, negated) else inner
+        changed = _sequence(query, (*around[:place], new, *around[place:]))
+        return changed if len(positive_variables(changed.pattern)) <= MOST else query
+
+    changed = [change(query) if chance(rng, 85) else query for query in queries]
+    # Now and then twice in one query.
+    return [change(query) if chance(rng, 10) else query for query in changed]
 
 
 def _varied(rng: Random, query: Query, options: Options) -> Query:

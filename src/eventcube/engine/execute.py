@@ -325,8 +325,8 @@ class Execution:
         return (*_stacked(ints, np.int64), *_stacked(floats, np.float64))
 
     def note_bytes(self) -> None:
-        """Record the current size of the views."""
-        self.parts.count_bytes(self.counters)
+        """Take note of what views hold now."""
+        self.parts.note_bytes()
 
     # Values.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,9 +18,10 @@ from eventcube.engine.saved import Saved, read_counters
 from eventcube.engine.sinks.sink import Nothing, make_sink
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
-from eventcube.engine.views.strategy import Parts
+from eventcube.engine.views.shared import SharedViews
+from eventcube.engine.views.strategy import Parts, Views
 from eventcube.optimizer.choose import Costs, ProgramChoice
-from eventcube.plan.steps import Program
+from eventcube.plan.steps import Part, Program
 from eventcube.plan.workload import StackKey, WorkloadQuery
 
 # How the numbers of a sink are told from counters.
@@ -34,6 +35,7 @@ class RunningQuery:
         self.name, self.query, self.plan = name, query, query.plan
         self.counters = Counters()
         self.parts = Parts()
+        self._views: SharedViews | None = None
         # Those of other programs, by what tells these apart: numbers of steps do so only within a program.
         self._other_parts: dict[object, Parts] = {}
         self.programs = ProgramChoice(self.plan, self.parts.cost)
@@ -65,9 +67,20 @@ class RunningQuery:
         self, evaluation: Evaluation, states: States, program: object, stacks: tuple[StackKey, ...] | None = None
     ) -> Execution:
         """An execution of another program, optionally with other stacks, which keeps the results of its own parts."""
-        parts = self._other_parts.setdefault(program, Parts())
-        store = evaluation.store(self.query.arrangement, stacks or self.query.stacks, states)
-        return Execution(store, parts, self.counters, self._scratch)
+        stacks = stacks or self.query.stacks
+        if program not in self._other_parts:
+            self._other_parts[program] = Parts(self._views_seen(stacks))
+        store = evaluation.store(self.query.arrangement, stacks, states)
+        return Execution(store, self._other_parts[program], self.counters, self._scratch)
+
+    def share_views(self, views: SharedViews) -> None:
+        """Share what is kept for nested parts with other queries, which sort the events alike."""
+        self._views = views
+        self.parts.views_of = self._views_seen(self.query.stacks)
+
+    def _views_seen(self, stacks: tuple[StackKey, ...]) -> Callable[[Part], Views]:
+        views, width = self._views, self.query.arrangement.width
+        return lambda part: Views() if views is None else views.of(part, stacks, width)
 
     def execution_over(self, evaluation: Evaluation, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
         """An execution over a piece of the events."""
@@ -88,15 +101,21 @@ class RunningQuery:
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
-        for parts in (self.parts, *self._other_parts.values()):
-            parts.close(self.counters)
+        self.count_bytes()
+        for parts in self._all_parts:
+            for views in parts.views:
+                views.close(self.counters)
         rows = self.sink.finish()
         return self._counted(rows) if self.sink.searches else rows
 
     def count_bytes(self) -> None:
-        """Take note of what is kept for nested parts now."""
-        kept = sum(parts.bytes for parts in (self.parts, *self._other_parts.values()))
-        self.counters.view_bytes = max(self.counters.view_bytes, kept)
+        """Take note of what was kept for nested parts."""
+        peak = sum(parts.peak_bytes for parts in self._all_parts)
+        self.counters.view_bytes = max(self.counters.view_bytes, peak)
+
+    @property
+    def _all_parts(self) -> tuple[Parts, ...]:
+        return self.parts, *self._other_parts.values()
 
     def _counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -13,6 +13,7 @@ from eventcube.engine.query import RunningQuery
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
+from eventcube.engine.views.shared import SharedViews
 from eventcube.engine.views.strategy import Parts
 from eventcube.optimizer.derivations import DerivationChoice
 from eventcube.optimizer.program import StrategyCost
@@ -43,6 +44,12 @@ class QueryGroup:
                 self._triggered.setdefault(number, []).append(query)
         self._place = {query: place for place, query in enumerate(queries)}
         self._shares_steps = sharing != INDEPENDENT
+        if self._shares_steps:
+            # A query that searches for matches itself goes back in time.
+            alike = [query for query in queries if not query.sink.searches]
+            views = SharedViews(query.query for query in alike)
+            for query in alike:
+                query.share_views(views)
         self.sharing = SharingChoice()
         self.reuse = DerivationChoice(sharing, {query.name: query.query for query in queries})
         self._trees: dict[object, list[tuple[RouteTree, Parts]]] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from eventcube.language.printer import print_qual, print_query, print_window
+from eventcube.options import INDEPENDENT
+from eventcube.plan.equal_parts import equal_parts
 from eventcube.plan.logical import PredicateClass, regions
 from eventcube.plan.physical import GROUPS
 from eventcube.plan.planned import Planned
@@ -26,6 +28,7 @@ def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iter
     used = sum(len(query.stacks) for query in workload.queries.values())
     yield f"stacks      {len(workload.stacks)} lists of events by type and own conditions, for {used} components"
     yield from _stacks(plans, workload)
+    yield from _views(workload)
     groups: dict[Arrangement, list[str]] = {}
     for name, query in workload.queries.items():
         groups.setdefault(query.arrangement, []).append(name)
@@ -56,11 +59,23 @@ def _stacks(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iterator[st
             texts.setdefault(number, ", ".join([slot.type or "any type", *own]))
     by_use = sorted(users, key=lambda number: -len(users[number]))
     for number in by_use[:_SHOWN_STACKS]:
-        names = users[number]
-        more = f" and {len(names) - _SHOWN_USERS} more" if len(names) > _SHOWN_USERS else ""
-        yield f"  {texts[number]}: {', '.join(names[:_SHOWN_USERS])}{more}"
+        yield f"  {texts[number]}: {_shown(users[number])}"
     if len(by_use) > _SHOWN_STACKS:
         yield f"  and {len(by_use) - _SHOWN_STACKS} more"
+
+
+def _views(workload: WorkloadPlan) -> Iterator[str]:
+    """The nested parts of which views keep results once for several queries."""
+    equal = equal_parts(workload.queries) if workload.sharing != INDEPENDENT else []
+    if equal:
+        yield "views       shared by equal nested parts, if their strategies keep results"
+    for parts in equal:
+        yield f"  {_shown([f'{name} ({part.name})' for name, part in parts])}"
+
+
+def _shown(users: Sequence[str]) -> str:
+    more = f" and {len(users) - _SHOWN_USERS} more" if len(users) > _SHOWN_USERS else ""
+    return f"{', '.join(users[:_SHOWN_USERS])}{more}"
 
 
 def _arrangement(arrangement: Arrangement, planned: Planned) -> str:

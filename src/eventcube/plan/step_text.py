@@ -9,6 +9,7 @@ from typing import assert_never
 from eventcube.language.printer import print_window
 from eventcube.language.syntax import CountWindow
 from eventcube.options import REWRITE
+from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.expressions import Expression
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.steps import (
@@ -30,7 +31,6 @@ from eventcube.plan.steps import (
     Reject,
     StandalonePart,
     State,
-    Step,
     Term,
     Union,
     WithinWindow,
@@ -109,27 +109,6 @@ def _part_lines(part: Part, query: LogicalQuery, depth: int, inside: Mapping[str
         inside = {inner.name: inner.strategy for inner in parts_with_strategies(standalone.program)}
         yield from _view_lines(part, standalone, query, depth, inside)
     yield from step_lines(recomputed(part), query, depth, inside)
-
-
-def parts_with_strategies(program: Program) -> Iterator[Part]:
-    """The nested parts in a program that a strategy answers, at any depth."""
-    todo: list[Step] = list(program)
-    seen: set[int] = set()
-    while todo:
-        step = todo.pop()
-        if step.id in seen:
-            continue
-        seen.add(step.id)
-        match step:
-            case Union(programs):
-                todo += (inner for branch in programs for inner in branch)
-            case Nested() | Reject():
-                standalone = form_of(step, StandalonePart)
-                if standalone is None:
-                    todo += recomputed(step)
-                else:
-                    yield step
-                    todo += (*standalone.program, *standalone.residual)
 
 
 def _view_lines(

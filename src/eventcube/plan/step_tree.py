@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -139,8 +139,13 @@ def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, 
     def number(slot: int) -> int:
         return known[slot] if slot in known else _NEW + new.setdefault(slot, len(new))
 
-    step = _Relabel(number, None).node(branch.program[depth])
+    step = without_names(branch.program[depth], number)
     return (step, tuple(branch.stacks[slot] for slot in new)), list(new)
+
+
+def without_names(node: Any, number: Callable[[int], int]) -> Any:
+    """A step, a form or an expression in other slots, without what is only for people."""
+    return _Relabel(number, None).node(node)
 
 
 class _Relabel:

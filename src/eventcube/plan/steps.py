@@ -286,6 +286,13 @@ def form_of(part: Part, kind: type[_Form]) -> _Form | None:
     return next((form for form in part.forms if isinstance(form, kind)), None)
 
 
+def only_emptiness(part: Part) -> bool:
+    """Whether results of a part are not needed, but only if there is one: last events tell which intervals have it."""
+    form = form_of(part, StandalonePart)
+    assert form is not None
+    return not (isinstance(part, Nested) or form.residual or (form.key is not None and form.key.end is None))
+
+
 def recomputed(part: Part) -> Program:
     """The program that computes a part for each outer row."""
     form = form_of(part, Recompute)

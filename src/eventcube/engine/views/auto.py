@@ -49,7 +49,7 @@ class Auto(Strategy):
         self._costs = {name: strategy.cost for name, strategy in self.candidates.items()}
         self._least: dict[str, float] | None = None
         self.profile = PartProfile.of(part)
-        # Strategies that were chosen at least once.
+        # Strategies that were chosen at least once, or that keep something for an equal part.
         self.created: dict[str, Strategy] = {}
         self._choice = PartChoice()
         # Results so far, and how many there could have been if conditions had let all through.
@@ -60,11 +60,6 @@ class Auto(Strategy):
     def choice(self) -> PartChoice:
         """What was chosen so far."""
         return self._choice
-
-    @property
-    def bytes(self) -> int:
-        """What the strategies that were chosen keep."""
-        return sum(strategy.bytes for strategy in self.created.values())
 
     @classmethod
     def cost(cls, load: Load) -> float | None:
@@ -97,11 +92,6 @@ class Auto(Strategy):
         with self._counting(executor.counters):
             return chosen.exists(table, executor)
 
-    def close(self, counters: Counters) -> None:
-        """Nothing more will be asked."""
-        for strategy in self.created.values():
-            strategy.close(counters)
-
     def report(self) -> Iterator[str]:
         """What was asked and what was done."""
         yield f"asked for {self._outer_rows:,} outer rows"
@@ -133,9 +123,12 @@ class Auto(Strategy):
             self._possible_per_row = loads.possible_per_row
         self._possible += len(table) * self._possible_per_row
         self._outer_rows += len(table)
-        name = self._choice.take()
+        return self.strategy(self._choice.take())
+
+    def strategy(self, name: str) -> Strategy:
+        """The strategy of a name, for this part."""
         if name not in self.created:
-            self.created[name] = self.candidates[name](self.part)
+            self.created[name] = self.views.strategy(self.candidates[name], self.part)
         return self.created[name]
 
     def selectivity(self, statistics: Statistics) -> float:
@@ -176,10 +169,10 @@ class _Loads:
 
     def complete(self, name: str) -> Load:
         """What is asked for, with what the strategy of that name does not have yet."""
-        if not self._auto.candidates[name].keeps_results:
+        auto, kind = self._auto, self._auto.candidates[name]
+        if not kind.keeps_results:
             return self.sampled()
-        strategy = self._auto.created.get(name)
-        missing = None if strategy is None else strategy.missing(*self._intervals, self._executor)
+        missing = auto.strategy(name).missing(*self._intervals, self._executor) if kind in auto.views else None
         return self._of_new_view if missing is None else with_missing(self._of_new_view, missing)
 
     @cached_property

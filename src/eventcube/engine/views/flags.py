@@ -26,7 +26,7 @@ class Flags:
 
     def __init__(self, view: View) -> None:
         self.empty, self.extents = Records(), Records()
-        self._purged = View.purge_threshold
+        self._view, self._purged = view, 0
         view.followers.append(self._follow)
 
     @staticmethod
@@ -69,10 +69,10 @@ class Flags:
 
     def _purge(self, address: int) -> None:
         """Forget flags that end before all intervals at hand, once there are twice as many as after the last purge."""
-        if len(self) > 2 * self._purged:
+        if len(self) > 2 * max(self._purged, self._view.few):
             for records in (self.empty, self.extents):
                 records.where(records.hi > address)
-            self._purged = max(len(self), View.purge_threshold)
+            self._purged = len(self)
 
     def _lookup(self, intervals: QueryIntervals) -> tuple[Bools, Bools, Ints]:
         """Which intervals are decided, which have a result, and the address up to which each is known to have none."""

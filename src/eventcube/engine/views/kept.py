@@ -61,8 +61,8 @@ class KeptResults(Kept):
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
-        self._height = len(view.inner.slots)
-        self._purged = View.purge_threshold
+        self._height = view.height
+        self._view, self._purged = view, 0
         self.store = ResultStore(self._height)
 
     @property
@@ -110,14 +110,16 @@ class KeptResults(Kept):
 
     def join(self, table: Table, intervals: QueryIntervals, view: AttachedView) -> Iterator[Table]:
         """The outer rows with each result inside their interval that passes residual conditions."""
-        view.counters.inner_reused -= self.store.mark(intervals)
-        for parent, place in self.store.pairs(intervals):
+        # While these are on their way, an equal part may ask for more.
+        results = self.store.as_it_is()
+        view.counters.inner_reused -= results.mark(intervals)
+        for parent, place in results.pairs(intervals):
             view.counters.inner_reused += len(parent)
-            yield from view.joined(table, self.store, parent, place)
+            yield from view.joined(table, results, parent, place)
 
     def purge(self, intervals: QueryIntervals, view: AttachedView) -> int | None:
         """Forget results that end before all intervals, once there are many; gives the row they end before."""
-        if len(self.store) < min(2 * self._purged, View.max_results // 4):
+        if len(self.store) < min(2 * max(self._purged, self._view.few), View.max_results // 4):
             return None
         nonempty = intervals.nonempty()
         if not len(nonempty):
@@ -130,7 +132,7 @@ class KeptResults(Kept):
             unused = self.store.keep(self.store.block, addresses.rows(self.store.lasts) >= row)
         view.counters.inner_unused += unused
         self.since[:row] = NEVER
-        self._purged = max(len(self.store), View.purge_threshold)
+        self._purged = len(self.store)
         return row
 
     def clear(self, counters: Counters) -> None:
@@ -138,7 +140,7 @@ class KeptResults(Kept):
         super().clear(counters)
         counters.inner_unused += self.store.unused
         self.store = ResultStore(self._height)
-        self._purged = View.purge_threshold
+        self._purged = 0
 
 
 class Nearest(Kept):

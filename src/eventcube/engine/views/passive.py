@@ -13,7 +13,7 @@ from eventcube.engine.views.sliding import Sliding
 from eventcube.engine.views.strategy import Executor, register
 from eventcube.engine.views.view import AttachedView, Requests
 from eventcube.optimizer.cost import RECORD, Load
-from eventcube.plan.steps import Part
+from eventcube.plan.steps import Part, only_emptiness
 
 
 @register("passive")
@@ -27,7 +27,7 @@ class Passive(Sliding):
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self.records = Records()
-        self.flags = Flags(self.view) if self.view.only_emptiness else None
+        self.flags = Flags(self.view) if only_emptiness(part) else None
         self.view.followers.append(self.records.move)
 
     @classmethod
@@ -62,4 +62,4 @@ class Passive(Sliding):
         """For each outer row whether there is an inner match inside its interval."""
         if self.flags is None:
             return super().exists(table, executor)
-        return self.flags.exists(table, self.view.attach(executor))
+        return self.flags.exists(table, self.attached(executor))

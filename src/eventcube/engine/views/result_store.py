@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +61,10 @@ class QueryIntervals:
 
 
 class GrowableColumns:
-    """Columns of numbers that grow at the end and shrink at the front, without being copied each time."""
+    """Columns of numbers that grow at the end and shrink at the front, without being copied each time.
+
+    Those that were handed out stay as they are.
+    """
 
     def __init__(self, height: int) -> None:
         self._data = np.empty((height, 256), np.int64)
@@ -73,10 +77,9 @@ class GrowableColumns:
     def append(self, more: Ints) -> None:
         size, extra = self._end - self._start, more.shape[1]
         if self._end + extra > self._data.shape[1]:
-            data = self._data
-            if 2 * (size + extra) > data.shape[1]:
-                data = np.empty((data.shape[0], 2 * (size + extra)), np.int64)
-            data[:, :size] = self.columns.copy()
+            height, width = self._data.shape
+            data = np.empty((height, max(width, 2 * (size + extra))), np.int64)
+            data[:, :size] = self.columns
             self._data, self._start, self._end = data, 0, size
         self._data[:, self._end : self._end + extra] = more
         self._end += extra
@@ -85,6 +88,7 @@ class GrowableColumns:
         self._start += count
 
     def clear(self) -> None:
+        self._data = np.empty((len(self._data), 256), np.int64)
         self._start = self._end = 0
 
 
@@ -101,6 +105,12 @@ class ResultStore:
 
     def __len__(self) -> int:
         return int(self._results.columns.shape[1])
+
+    def as_it_is(self) -> ResultStore:
+        """The results of now to look into, whatever is added and forgotten meanwhile."""
+        now = copy(self)
+        now._results, now._runs = copy(self._results), copy(self._runs)
+        return now
 
     @property
     def block(self) -> Ints:

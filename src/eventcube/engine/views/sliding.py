@@ -10,26 +10,22 @@ import numpy as np
 from eventcube.engine.counters import Counters
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ORIGIN, Table
-from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.kept import Kept, KeptResults, Nearest
 from eventcube.engine.views.result_store import QueryIntervals
-from eventcube.engine.views.strategy import Executor, Strategy
-from eventcube.engine.views.view import NEVER, AttachedView, Requests, TooMuchError, View
-from eventcube.plan.steps import Part
+from eventcube.engine.views.strategy import Executor
+from eventcube.engine.views.view import NEVER, AttachedView, Requests, TooMuchError, ViewStrategy
+from eventcube.plan.steps import Part, only_emptiness
 
 # Last events computed per pass, so that what a view holds at a time is bounded.
 STRIDE = 1 << 14
 
 
-class Sliding(Strategy):
+class Sliding(ViewStrategy):
     """A view that is extended by what outer rows ask for, looked up, and purged."""
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self.view = View(part)
-        self.inner = self.view.inner
-        self.kept: Kept = Nearest(self.view) if self.view.only_emptiness else KeptResults(self.view)
-        self.recompute = Iterative(part)
+        self.kept: Kept = Nearest(self.view) if only_emptiness(part) else KeptResults(self.view)
         # Pieces are this many times smaller than a stride, since larger ones asked for more than the view may hold.
         self._subdivision = 1
         # Pieces to recompute after even the smallest asked for too much, each time twice as many.
@@ -44,7 +40,7 @@ class Sliding(Strategy):
         """How many last events between the ends of the intervals are not in the view."""
         if self.view.is_new:
             return None
-        anchors = self.view.attach(executor).anchors
+        anchors = self.attached(executor).anchors
         between = anchors[np.searchsorted(anchors, lo.min()) : np.searchsorted(anchors, hi.max())]
         return int(np.count_nonzero(self.kept.since[between] == NEVER))
 
@@ -60,7 +56,7 @@ class Sliding(Strategy):
         if not isinstance(self.kept, KeptResults):
             yield from self.recompute.join(table, executor)
             return
-        view = self.view.attach(executor)
+        view = self.attached(executor)
         for piece, intervals in self._pieces(table, view.query_intervals(table), view):
             if intervals is None:
                 yield from self.recompute.join(piece, executor)
@@ -71,7 +67,7 @@ class Sliding(Strategy):
         """How many rows `join` would give."""
         if self.inner.residual or not isinstance(self.kept, KeptResults):
             return sum(len(out) for out in self.join(table, executor))
-        view, total = self.view.attach(executor), 0
+        view, total = self.attached(executor), 0
         for piece, intervals in self._pieces(table, view.query_intervals(table), view):
             if intervals is None:
                 total += self.recompute.count(piece, executor)
@@ -84,7 +80,7 @@ class Sliding(Strategy):
 
     def exists(self, table: Table, executor: Executor) -> Bools:
         """For each outer row whether there is an inner match inside its interval."""
-        view, matched = self.view.attach(executor), np.zeros(len(table), np.bool_)
+        view, matched = self.attached(executor), np.zeros(len(table), np.bool_)
         marked = table.with_columns({ORIGIN: np.arange(len(table))})
         for piece, intervals in self._pieces(marked, view.query_intervals(marked), view):
             if intervals is None:

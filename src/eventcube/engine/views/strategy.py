@@ -64,6 +64,17 @@ class Strategy(ABC):
 
     def __init__(self, part: Part) -> None:
         self.part = part
+        self.views = Views()
+
+    def keep_in(self, views: Views) -> None:
+        """Take note of where what it keeps can be found."""
+        self.views = views
+
+    def twin(self, part: Part) -> Strategy:
+        """A strategy of the same kind for an equal part, with all that this one keeps."""
+        twin = type(self)(part)
+        twin.keep_in(self.views)
+        return twin
 
     @abstractmethod
     def join(self, table: Table, executor: Executor) -> Iterator[Table]:
@@ -131,18 +142,62 @@ def strategies() -> dict[str, type[Strategy]]:
     return dict(_registered)
 
 
-class Parts:
-    """The strategies at work in one engine: one for each nested part, with what it keeps."""
+class Views:
+    """What strategies keep for a part, and for others that are equal to it: of each kind of strategy once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shared: bool = False) -> None:
+        self.shared = shared
+        # Those who asked first, among whose bytes it counts.
+        self.owner: Parts | None = None
+        self._first: dict[type[Strategy], Strategy] = {}
+
+    def __contains__(self, kind: type[Strategy]) -> bool:
+        return kind in self._first
+
+    def strategy(self, kind: type[Strategy], part: Part) -> Strategy:
+        """A strategy for one of the parts, which goes on from what is kept."""
+        if kind in self._first:
+            return self._first[kind].twin(part)
+        first = self._first[kind] = kind(part)
+        first.keep_in(self)
+        return first
+
+    def forget(self) -> None:
+        """Let strategies to come start anew."""
+        self._first.clear()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are kept for later."""
+        return sum(strategy.bytes for strategy in self._first.values())
+
+    def close(self, counters: Counters) -> None:
+        """Nothing more will be asked."""
+        for strategy in self._first.values():
+            strategy.close(counters)
+        self.forget()
+
+
+class Parts:
+    """The strategies at work for one program: one for each nested part, with what it keeps.
+
+    `views_of` gives what is kept for a part, and for others that are equal to it.
+    """
+
+    def __init__(self, views_of: Callable[[Part], Views] = lambda _: Views()) -> None:
+        self.views_of = views_of
         self._known = strategies()
         self._at_work: dict[int, Strategy] = {}
         self._newest = -1
+        # The most bytes that were kept at a time.
+        self.peak_bytes = 0
 
     def turn_to(self, store: Store) -> None:
         """Forget everything if the newest events of the store before are not in this one."""
         newest = int(store.events.seq[-1]) if store.size else -1
         if newest < self._newest:
+            for views in self.views:
+                views.forget()
             self._at_work.clear()
         self._newest = newest
 
@@ -155,7 +210,9 @@ class Parts:
         if part.id not in self._at_work:
             # One event, or a part inside another that is recomputed, has nothing but a program.
             name = part.strategy if form_of(part, StandalonePart) is not None else ITERATIVE
-            self._at_work[part.id] = self._known[name](part)
+            views = self.views_of(part)
+            views.owner = views.owner or self
+            self._at_work[part.id] = views.strategy(self._known[name], part)
         return self._at_work[part.id]
 
     def cost(self, strategy: str, load: Load) -> float:
@@ -170,15 +227,12 @@ class Parts:
                 yield strategy, strategy.choice
 
     @property
-    def bytes(self) -> int:
-        """Bytes that are kept for later."""
-        return sum(strategy.bytes for strategy in self._at_work.values())
+    def views(self) -> set[Views]:
+        """What is kept for the parts, each once."""
+        return {strategy.views for strategy in self._at_work.values()}
 
-    def count_bytes(self, counters: Counters) -> None:
-        """Take note of what is kept now."""
-        counters.view_bytes = max(counters.view_bytes, self.bytes)
-
-    def close(self, counters: Counters) -> None:
-        """Nothing more will be asked."""
-        for strategy in self._at_work.values():
-            strategy.close(counters)
+    def note_bytes(self) -> None:
+        """Take note of what is kept now, once for all who share it."""
+        for parts in {views.owner or self for views in self.views}:
+            kept = sum(views.bytes for views in parts.views if views.owner is parts)
+            parts.peak_bytes = max(parts.peak_bytes, kept)

@@ -8,9 +8,11 @@ same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
@@ -18,12 +20,15 @@ from eventcube.engine.intervals import combined, unmet
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.addresses import Move, RowAddresses
+from eventcube.engine.views.iterative import Iterative
 from eventcube.engine.views.result_store import QueryIntervals, ResultStore
-from eventcube.engine.views.strategy import Executor, interval, standalone
-from eventcube.plan.steps import Bind, Nested, Part, Program, StandalonePart
+from eventcube.engine.views.strategy import Executor, Strategy, Views, interval, standalone
+from eventcube.plan.steps import Bind, Part, Program
 
 # In `since`: nothing is known of a last event.
 NEVER = 2**62
+# How many times more results a view may hold before it drops some, if it is shared.
+_MORE_IF_SHARED = 8
 # Requests that are computed in one pass.
 REQUESTS = 1 << 18
 
@@ -65,10 +70,10 @@ class Requests:
 class AttachedView:
     """A view in one store, where it can be asked."""
 
-    def __init__(self, part: Part, inner: StandalonePart, executor: Executor) -> None:
-        self.part, self.inner = part, inner
+    def __init__(self, part: Part, executor: Executor) -> None:
+        self.part, self.inner = part, standalone(part)
         self.executor, self.store, self.counters = executor, executor.store, executor.counters
-        self.addresses = RowAddresses(inner, executor)
+        self.addresses = RowAddresses(self.inner, executor)
 
     @cached_property
     def anchors(self) -> Ints:
@@ -128,7 +133,7 @@ class AttachedView:
 
 
 class View:
-    """What strategies keep of one nested part from one store to the next."""
+    """What strategies keep of one nested part, or of several that are equal, from one store to the next."""
 
     # A view drops results that no interval asks for any more once it holds twice this many.
     purge_threshold = 1 << 15
@@ -136,31 +141,61 @@ class View:
     max_results = 1 << 21
 
     def __init__(self, part: Part) -> None:
-        self.part, self.inner = part, standalone(part)
+        self.height = len(standalone(part).slots)
+        self.shared = False
         # Called with every new store, so that what is kept moves along.
         self.followers: list[Callable[[Move], object]] = []
         self._seq = np.zeros(0, np.int64)
-        self._attached: AttachedView | None = None
+        self._addresses: RowAddresses | None = None
+        # Those who asked in this store.
+        self._attached: dict[tuple[Executor, int], AttachedView] = {}
 
     @property
-    def only_emptiness(self) -> bool:
-        """Whether results are not needed, but only if there is one: last events tell which intervals have it."""
-        key = self.inner.key
-        return not (isinstance(self.part, Nested) or self.inner.residual or (key is not None and key.end is None))
+    def few(self) -> int:
+        """Results of which none are dropped; more if several ask, as one goes over the events after the other."""
+        return View.purge_threshold * (_MORE_IF_SHARED if self.shared else 1)
 
     @property
     def is_new(self) -> bool:
         """Whether the view was never asked."""
-        return self._attached is None
+        return self._addresses is None
 
-    def attach(self, executor: Executor) -> AttachedView:
-        """The view in the executor's store, to which all that is kept has moved."""
-        before = self._attached
-        if before is not None and before.executor is executor:
-            return before
-        now = AttachedView(self.part, self.inner, executor)
-        move = Move((now if before is None else before).addresses, now.addresses, self._seq)
-        self._attached, self._seq = now, now.store.seq
-        for follow in self.followers:
-            follow(move)
+    def attach(self, part: Part, executor: Executor) -> AttachedView:
+        """The view in the executor's store, to which all that is kept has moved, for one of the equal parts."""
+        key = executor, id(part)
+        if key in self._attached:
+            return self._attached[key]
+        now, before = AttachedView(part, executor), self._addresses
+        if before is None or before.store.sorted is not now.store.sorted:
+            move = Move(before or now.addresses, now.addresses, self._seq)
+            self._addresses, self._seq = now.addresses, now.store.seq
+            self._attached.clear()
+            for follow in self.followers:
+                follow(move)
+        self._attached[key] = now
         return now
+
+
+class ViewStrategy(Strategy):
+    """A strategy that keeps a view, which twins of it share."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self.view = View(part)
+        self.inner = standalone(part)
+        self.recompute = Iterative(part)
+
+    def keep_in(self, views: Views) -> None:
+        """Take note of where the view can be found."""
+        super().keep_in(views)
+        self.view.shared = views.shared
+
+    def twin(self, part: Part) -> Self:
+        """The strategy for an equal part, with the same view."""
+        twin = copy(self)
+        twin.part, twin.inner, twin.recompute = part, standalone(part), Iterative(part)
+        return twin
+
+    def attached(self, executor: Executor) -> AttachedView:
+        """The view in the executor's store."""
+        return self.view.attach(self.part, executor)
