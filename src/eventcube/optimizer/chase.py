@@ -1,46 +1,100 @@
 """Chase: which queries of a workload are computed from which others, so that all of them together cost least.
 
 Liu et al. 2011 (E-Cube), section 4: queries are the nodes of a graph with a virtual ground, from which each can be
-computed by itself; the cheapest plan is a minimum spanning arborescence. Here a source whose matches are otherwise only
-counted, or only found where they are due, must make them for those computed from it: that costs once, however many
-these are. It is divided among them, and the shares are corrected until the plan stays the same.
+computed by itself; the cheapest plan is a minimum spanning arborescence. Two costs depend on the whole plan here. A
+source whose matches are otherwise only counted, or only found where they are due, must make them for those computed
+from it: that costs once, however many these are. And equal leading steps run once, whoever needs them. Both are divided
+among those that gain, and the shares are corrected until the plan stays the same.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eventcube.optimizer.arborescence import minimum_arborescence
-from eventcube.plan.routes import leads_back, unrestricted
+from eventcube.plan.routes import leads_back
 from eventcube.plan.workload import Derivation
 
 # How often shares are corrected, at most.
 _ROUNDS = 6
 # For so few ways × queries, ways of single queries are exchanged, each time for a gain of at least this share.
 _EXCHANGES, _GAIN = 20_000, 1e-6
+# Plans from which this begins.
+_STARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A derivation with what it costs, beside its source; `counts`: the number of the source's matches is enough."""
+class Steps:
+    """What some steps cost; `shared` are the first of them, each with its cost, by what is equal for other queries."""
 
-    derivation: Derivation
     cost: float
-    counts: bool
+    shared: tuple[tuple[Hashable, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What a query costs by itself, and what it costs more to make its matches, those that are due or all of them."""
+    """What a query costs by itself.
 
-    alone: float
-    making_due: float
-    making_all: float
+    `alone` is bound back from its last event, `from_start` from its first components on, which pays only for several
+    of a `group`. Its matches are made, not counted, for `making` more, and `all_matches` finds all of them, due or not.
+    """
+
+    alone: Steps
+    making: float = 0.0
+    all_matches: Steps | None = None
+    from_start: Steps | None = None
+    group: Hashable = None
+
+    @property
+    def all_more(self) -> float:
+        """What it costs more to find all matches; it can be less."""
+        return self.making if self.all_matches is None else self.all_matches.cost - self.alone.cost
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A derivation with what it costs, beside its source; `counts`: the number of the source's matches is enough.
+
+    The target's matches are made, not counted, for `making` more; `by_state` is what it costs more to leave out those
+    that are not due, if the source has these, too.
+    """
+
+    derivation: Derivation
+    steps: Steps
+    counts: bool
+    making: float = 0.0
+    by_state: float = 0.0
 
 
 Plan = Mapping[str, Way]
+
+
+class _Account:
+    """What steps cost together: those that several have in common cost once."""
+
+    def __init__(self) -> None:
+        self._paid: set[Hashable] = set()
+
+    def cost(self, steps: Iterable[Steps]) -> float:
+        """What more steps cost, if they are taken."""
+        new: set[Hashable] = set()
+        total = 0.0
+        for one in steps:
+            total += one.cost
+            for step, cost in one.shared:
+                if step in self._paid or step in new:
+                    total -= cost
+                else:
+                    new.add(step)
+        return total
+
+    def take(self, steps: Sequence[Steps]) -> float:
+        """Take more steps; gives what they cost."""
+        cost = self.cost(steps)
+        self._paid.update(step for one in steps for step, _ in one.shared)
+        return cost
 
 
 class Chase:
@@ -48,69 +102,87 @@ class Chase:
 
     def __init__(self, own: Mapping[str, Own], ways: Sequence[Way]) -> None:
         self.own, self.ways = own, ways
-        self._names = list(own)
+        self._number = {name: i for i, name in enumerate(own, 1)}
 
     def cost(self, plan: Plan) -> float:
         """What all queries cost together."""
-        total = sum(plan[name].cost if name in plan else own.alone for name, own in self.own.items())
-        return total + sum(self._making(plan).values())
-
-    def _making(self, plan: Plan) -> dict[str, float]:
-        """What it costs each source more that it feeds others."""
-        all_of = unrestricted(_derivations(plan))
-        making: dict[str, float] = {}
-        for way in plan.values():
-            source = way.derivation.source
-            own = self.own[source]
-            needed = own.making_all if source in all_of else 0.0 if way.counts else own.making_due
-            making[source] = max(needed, making.get(source, 0.0))
-        return making
+        made, all_of = _needs(plan)
+        account, total = _Account(), 0.0
+        groups: dict[Hashable, list[Own]] = {}
+        for name, own in self.own.items():
+            way = plan.get(name)
+            if way is not None:
+                total += account.take((way.steps,)) + (way.making if name in made else 0.0)
+                if name not in all_of and way.derivation.source in all_of:
+                    total += way.by_state
+            elif name in all_of and own.all_matches is not None:
+                total += account.take((own.all_matches,))
+            else:
+                total += own.making if name in made else 0.0
+                groups.setdefault(own.group if own.from_start is not None else name, []).append(own)
+        for members in groups.values():
+            total += min(_both_ways(members, account))
+        return total
 
     def cheapest(self) -> dict[str, Way]:
         """The plan that costs least, as far as it is found."""
+        # A way that costs more than the query by itself can only lose.
+        ways = [w for w in self.ways if w.steps.cost < self.own[w.derivation.target].alone.cost]
         best: dict[str, Way] = {}
         best_cost = self.cost(best)
-        # At first, as many as can gain from a source are taken to share its cost.
-        sharers = Counter(w.derivation.source for w in self.ways if w.cost < self.own[w.derivation.target].alone)
-        for _ in range(_ROUNDS):
-            plan = self._arborescence(sharers)
+        # At first, as many as can gain from a source are taken to share its cost, and steps are shared by all.
+        sharers = Counter(way.derivation.source for way in ways)
+        roots: Iterable[str] = self.own
+        for _ in range(_ROUNDS if ways else 0):
+            plan = self._arborescence(ways, sharers, self._shares(roots))
             cost = self.cost(plan)
             if cost < best_cost:
                 best, best_cost = plan, cost
             children = Counter(way.derivation.source for way in plan.values())
             if children == sharers:
                 break
-            sharers = children
+            sharers, roots = children, [name for name in self.own if name not in plan]
         best = self._without_losses(best)
-        if len(self.ways) * len(self.own) > _EXCHANGES:
+        if len(ways) * len(self.own) > _EXCHANGES:
             return best
-        return min(map(self._improved, (best, *self._by_one_source())), key=self.cost)
+        starts = [best, *sorted(self._by_one_source(ways), key=self.cost)[:_STARTS]]
+        return min((self._improved(start, ways) for start in starts), key=self.cost)
 
-    def _by_one_source(self) -> Iterator[dict[str, Way]]:
+    def _by_one_source(self, ways: Sequence[Way]) -> Iterator[dict[str, Way]]:
         """For each source the plan in which all that gain from it are computed from it."""
-        for source in dict.fromkeys(way.derivation.source for way in self.ways):
-            ways = (way for way in self.ways if way.derivation.source == source)
-            yield {w.derivation.target: w for w in ways if w.cost < self.own[w.derivation.target].alone}
+        for source in dict.fromkeys(way.derivation.source for way in ways):
+            yield {w.derivation.target: w for w in ways if w.derivation.source == source}
 
-    def _arborescence(self, sharers: Mapping[str, int]) -> dict[str, Way]:
+    def _shares(self, roots: Iterable[str]) -> dict[str, float]:
+        """What each query costs by itself if these are, and each pays its share of steps that are equal."""
+        users = Counter(step for name in roots for steps in _both(self.own[name]) for step, _ in steps.shared)
+
+        def share(steps: Steps) -> float:
+            return steps.cost - sum(cost * (1 - 1 / max(1, users[step])) for step, cost in steps.shared)
+
+        return {name: min(map(share, _both(own))) for name, own in self.own.items()}
+
+    def _arborescence(
+        self, ways: Sequence[Way], sharers: Mapping[str, int], alone: Mapping[str, float]
+    ) -> dict[str, Way]:
         """The cheapest plan if sources divide what their matches cost among so many."""
-        number = {name: i for i, name in enumerate(self._names, 1)}
-        edges = [(0, number[name], own.alone) for name, own in self.own.items()]
+        edges = [(0, number, alone[name]) for name, number in self._number.items()]
         first = len(edges)
-        for way in self.ways:
+        for way in ways:
             source, target = way.derivation.source, way.derivation.target
             own = self.own[source]
-            making = 0.0 if way.counts else own.making_due if way.derivation.same_trigger else own.making_all
-            edges.append((number[source], number[target], way.cost + making / max(1, sharers.get(source, 0))))
-        entering = minimum_arborescence(len(self._names) + 1, edges)
-        chosen = (self.ways[edge - first] for edge in entering[1:] if edge >= first)
+            more = 0.0 if way.counts else own.making if way.derivation.same_trigger else own.all_more
+            cost = way.steps.cost + more / max(1, sharers.get(source, 0))
+            edges.append((self._number[source], self._number[target], cost))
+        entering = minimum_arborescence(len(self._number) + 1, edges)
+        chosen = (ways[edge - first] for edge in entering[1:] if edge >= first)
         return {way.derivation.target: way for way in chosen}
 
-    def _improved(self, plan: dict[str, Way]) -> dict[str, Way]:
+    def _improved(self, plan: dict[str, Way], ways: Sequence[Way]) -> dict[str, Way]:
         """The plan after exchanging the ways of single queries, for as long as one makes it cheaper."""
-        options: dict[str, list[Way | None]] = {name: [None] for name in self.own}
-        for way in self.ways:
-            options[way.derivation.target].append(way)
+        options: dict[str, list[Way | None]] = {}
+        for way in ways:
+            options.setdefault(way.derivation.target, [None]).append(way)
         cost, improves = self.cost(plan), True
         while improves:
             improves = False
@@ -125,10 +197,46 @@ class Chase:
 
     def _without_losses(self, plan: dict[str, Way]) -> dict[str, Way]:
         """The plan without sources that cost more than they save."""
-        gains = {source: -cost for source, cost in self._making(plan).items()}
-        for target, way in plan.items():
-            gains[way.derivation.source] += self.own[target].alone - way.cost
-        return {target: way for target, way in plan.items() if gains[way.derivation.source] > 0}
+        cost = self.cost(plan)
+        for source in dict.fromkeys(way.derivation.source for way in plan.values()):
+            without = {t: w for t, w in plan.items() if w.derivation.source != source}
+            without_cost = self.cost(without)
+            if without_cost < cost:
+                plan, cost = without, without_cost
+        return plan
+
+
+def _both(own: Own) -> tuple[Steps, ...]:
+    return (own.alone,) if own.from_start is None else (own.alone, own.from_start)
+
+
+def _both_ways(members: Sequence[Own], account: _Account) -> tuple[float, ...]:
+    """What queries of a group cost back from their last events, and from their first components on."""
+    backward = [own.alone for own in members]
+    forward = [own.from_start for own in members if own.from_start is not None]
+    if not forward or account.cost(backward) <= account.cost(forward):
+        return (account.take(backward),)
+    return (account.take(forward),)
+
+
+def _needs(plan: Plan) -> tuple[set[str], set[str]]:
+    """The sources whose matches must be made, and those of which all are needed, not only those that are due."""
+    made: set[str] = set()
+    all_of: set[str] = set()
+    for way in plan.values():
+        if not way.counts:
+            source: str | None = way.derivation.source
+            while source is not None and source not in made:
+                made.add(source)
+                above = plan.get(source)
+                # A query whose matches are all those of its source needs them made, too.
+                source = above.derivation.source if above is not None and above.counts else None
+        if not way.derivation.same_trigger:
+            source = way.derivation.source
+            while source is not None and source not in all_of:
+                all_of.add(source)
+                source = plan[source].derivation.source if source in plan else None
+    return made, all_of
 
 
 def _derivations(plan: Plan) -> dict[str, Derivation]:

@@ -33,6 +33,13 @@ STEP, LOOK_UP, SORTED_LOOK_UP = 3.0, 4.0, 10.0
 KEEP, MATERIALIZE, TEST = 5.0, 2.0, 6.0
 # One interval that is recorded, for strategies that keep intervals.
 RECORD = 8.0
+# One partial match extended by an event: so much, and for each event that it has already.
+EXTEND, COPY = 0.5, 0.25
+# One partial match at a fence, and one that is tested: by an event's stack or state, by order or window, as the latest
+# of twins, and against a negated part.
+FENCE, NARROW, BY_STATE, IN_ORDER, KEEP_LATEST, REJECT = 1.5, 0.6, 0.8, 1.0, 2.5, 6.0
+# Partial matches that go through a step at a time, and what one such call costs, however few there are.
+CHUNK, CALL = 65_536, 2_000.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,21 @@ from types import MappingProxyType
 
 import numpy as np
 
-from eventcube.optimizer.cost import BIND, LOOK_UP, Load, PartProfile
+from eventcube.optimizer.cost import (
+    BIND,
+    BY_STATE,
+    CALL,
+    CHUNK,
+    COPY,
+    EXTEND,
+    FENCE,
+    IN_ORDER,
+    KEEP_LATEST,
+    NARROW,
+    REJECT,
+    Load,
+    PartProfile,
+)
 from eventcube.optimizer.load import window_load
 from eventcube.optimizer.statistics import Events, Statistics
 from eventcube.plan.physical import PhysicalQuery
@@ -15,6 +29,7 @@ from eventcube.plan.steps import (
     Bind,
     FilterByState,
     InOrder,
+    KeepLatest,
     Narrow,
     Nested,
     Program,
@@ -32,12 +47,18 @@ StrategyCost = Callable[[str, Load], float]
 
 NOTHING_NARROWED: Mapping[int, float] = MappingProxyType({})
 _DUE = frozenset({State.DUE})
+_TESTS = {FilterByState: BY_STATE, Narrow: NARROW, InOrder: IN_ORDER, KeepLatest: KEEP_LATEST}
 _ORDERED = (Term.BEFORE_FIRST, Term.BEFORE_LAST, Term.AFTER_LAST, Term.AFTER_FIRST)
 
 
 def due_events(plan: PhysicalQuery, events: Events) -> int:
     """How many events matches are to be found for."""
     return sum(len(events.rows(slot, _DUE)) for slot in _triggers(plan))
+
+
+def _is_range(bind: Bind) -> bool:
+    """Whether the events of a join are all those of a range, so that their number is known without looking at them."""
+    return not (bind.compare or bind.distinct or bind.filters)
 
 
 def _triggers(plan: PhysicalQuery) -> tuple[int, ...]:
@@ -76,13 +97,18 @@ class ProgramEstimate:
 
         `narrowed` has, for slots that are narrowed, the share of events that is left.
         """
+        most = partial
         for i, step in enumerate(program):
             counted = i == len(program) - 1 and not self._materialize
+            # A step is called for each chunk of what came before, however little of it is left.
+            most = max(most, partial)
+            calls = most // CHUNK * CALL
             match step:
                 case Bind():
                     extensions = self._extensions(step, bound)
-                    looked_at = 0.0 if counted and step.is_free else extensions
-                    yield BIND + partial * (1.0 + looked_at), partial * extensions
+                    made = 0.0 if counted and _is_range(step) else extensions * (EXTEND + COPY * bound)
+                    row = 1.0 + FENCE * len(step.fences) + made
+                    yield BIND + calls + partial * row, partial * extensions
                     partial, bound = partial * extensions, bound + 1
                 case Nested(slots=slots):
                     load = self._load(step, partial, bound, counted)
@@ -94,14 +120,14 @@ class ProgramEstimate:
                     yield sum(cost for branch in branches for cost, _ in branch), partial
                 case Reject():
                     left = partial / (1.0 + self._negated(step, bound))
-                    yield partial * LOOK_UP, left
+                    yield calls + partial * REJECT, left
                     partial = left
                 case FilterByState() | Narrow() | InOrder():
                     left = partial * self._left(step, narrowed)
-                    yield partial, left
+                    yield calls + partial * _TESTS[type(step)], left
                     partial = left
                 case _:
-                    yield partial, partial
+                    yield calls + partial * _TESTS.get(type(step), 1.0), partial
 
     def _left(self, step: FilterByState | Narrow | InOrder, narrowed: Mapping[int, float]) -> float:
         """The share of partial matches that a test keeps."""
@@ -144,6 +170,8 @@ class ProgramEstimate:
         for fence in bind.fences:
             # Of all events in the range, those nearer than the first negated one.
             events /= 1.0 + self._in_window(fence.slot) / max(1, bound)
+        if bind.states is not None:
+            events *= self._new
         return events if bind.key is None else events / self._statistics.distinct(bind.slot, bind.key.new)
 
     def _in_window(self, slot: int) -> float:
