@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         QueryError,
         QuerySyntaxError,
     )
+    from eventcube.event_cube import Cube
     from eventcube.explain import explain
     from eventcube.language.parse import parse
     from eventcube.match import match, match_all, set_aside
@@ -29,6 +30,7 @@ __all__ = [
     "Check",
     "Concepts",
     "Counts",
+    "Cube",
     "EventCubeError",
     "EventCubeWarning",
     "InputError",
@@ -51,6 +53,7 @@ _MODULES = {
     "Check": "check",
     "Concepts": "concepts.concepts",
     "Counts": "engine.counts",
+    "Cube": "event_cube",
     "Runtime": "runtime.runtime",
     "check": "check",
     "explain": "explain",

@@ -1,8 +1,8 @@
 """Errors and warnings, with a code, a place and a hint.
 
 Every error has a stable code, and where it concerns a query, the place in its text.
-Codes: EC1xx the text cannot be read, EC2xx it does not fit the schema, EC3xx the events or files, EC4xx settings
-and saved state, EC5xx warnings.
+Codes: EC1xx the text cannot be read, EC2xx it does not fit the schema, EC3xx the events or files, EC4xx settings,
+saved state and moves between queries, EC5xx warnings.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class InputError(EventCubeError):
 
 
 class OptionError(EventCubeError):
-    """A setting or a saved state cannot be used (EC4xx)."""
+    """A setting, a saved state or a move between queries cannot be used (EC4xx)."""
 
     code = "EC400"
 

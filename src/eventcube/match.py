@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,7 +14,7 @@ from eventcube.engine.counts import Counts
 from eventcube.engine.kernels import Ints
 from eventcube.engine.order_kernels import time_span
 from eventcube.errors import OptionError, warn
-from eventcube.language.syntax import Query
+from eventcube.language.syntax import Aggregate, Query
 from eventcube.options import MatchSettings, Options, RowSettings, invalid_argument, options
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.plan.suspicions import missing_window
@@ -86,24 +87,70 @@ def match_all(
     Every query may have RETURN, AGG and LIMIT. In process they share one pass over the events. On Spark each result is
     a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
+    return match_each(events, queries_by_name(queries), options(**settings), flat=flat, counters=counters)
+
+
+def match_each(
+    events: Any,
+    queries: Mapping[str, Query],
+    options: Options,
+    *,
+    flat: bool = False,
+    counters: Counts | None = None,
+) -> dict[str, Any]:
+    """`match_all` with parsed queries, and its settings as options."""
     _check_arguments(events, flat)
-    chosen, parsed = options(**settings), queries_by_name(queries)
     _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
 
-        warn_unbounded(parsed)
-        return match_dataframes(events, parsed, chosen, flat=flat, counters=counters)
+        warn_unbounded(queries)
+        return match_dataframes(events, queries, options, flat=flat, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime.from_options(parsed, chosen, schema=table.schema, separate=True)
+    runtime = Runtime.from_options(queries, options, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
     schemas = runtime.schemas
-    columns = {n: flat_columns(schemas[n], event_columns(query) if flat else ()) for n, query in parsed.items()}
-    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in parsed}
+    columns = {n: flat_columns(schemas[n], event_columns(query) if flat else ()) for n, query in queries.items()}
+    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
     for name, batch in run(runtime, table):
         batches[name].append(batch)
-    return {name: from_arrow(_table(batches[name], schemas[name], columns[name]), events) for name in parsed}
+    return {name: from_arrow(_table(batches[name], schemas[name], columns[name]), events) for name in queries}
+
+
+COUNTED = pa.schema([pa.field("query", pa.string(), nullable=False), pa.field("matches", pa.int64(), nullable=False)])
+
+
+def count_matches(
+    events: Any, queries: Mapping[str, Query], options: Options, *, counters: Counts | None = None
+) -> Any:
+    """How many matches each query has, as a frame with a row for each; those with LIMIT have no more than that."""
+    _check_arguments(events, flat=False)
+    _check_counters(counters)
+    counting = {name: counting_query(query) for name, query in queries.items()}
+    if is_spark(events):
+        from eventcube.spark.batch import count_dataframe
+
+        warn_unbounded(queries)
+        return count_dataframe(events, counting, limits_of(queries), options, counters=counters)
+    table = to_arrow(events)
+    runtime = Runtime.from_options(counting, options, schema=table.schema, separate=True)
+    if counters is not None:
+        _count(runtime, counters)
+    found = {name: batch.column(0)[0].as_py() for name, batch in run(runtime, table)}
+    limits = limits_of(queries)
+    numbers = [min(found[name], limits.get(name, found[name])) for name in queries]
+    return from_arrow(pa.table([list(queries), numbers], schema=COUNTED), events)
+
+
+def counting_query(query: Query) -> Query:
+    """The query whose result is the number of matches."""
+    return replace(query, agg=(Aggregate("COUNT", alias="matches"),), group_by=(), having=(), returns=(), limit=None)
+
+
+def limits_of(queries: Mapping[str, Query]) -> dict[str, int]:
+    """The limits of the queries that have one."""
+    return {name: query.limit for name, query in queries.items() if query.limit is not None}
 
 
 def _check_arguments(events: Any, flat: Any) -> None:

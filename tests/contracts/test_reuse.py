@@ -17,7 +17,7 @@ from tests.oracle.shorthand import stream
 from eventcube.engine.reuse.case import reuse_cases
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
-from eventcube.optimizer.derivations import DerivationChoice
+from eventcube.optimizer.derivations import DerivationChoice, with_sources
 from eventcube.plan.routes import leads_back
 from eventcube.plan.workload import Derivation
 
@@ -29,6 +29,7 @@ PAIRS: dict[str, list[tuple[str, str]]] = {
         ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(A a, C c, D d) WITHIN 8 ms"),
         ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(D d, A a, B b, C c, B e) WITHIN 6 ms"),
         ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(A a, !B b, C c, !D d, A e) WITHIN 8 ms"),
+        ("A a", "SEQ(A a, C c) WITHIN 8 ms"),
         ("SEQ(A a, C c) WITHIN 6 events", "SEQ(A a, C c, c.x > a.x) WITHIN 5 events"),
         ("SEQ(A a, C c, a.k = c.k) WITHIN 8 ms", "SEQ(A a, B b, C c, a.k = c.k = b.k) WITHIN 8 ms"),
         ("AND(A a, C c) WITHIN 8 ms", "SEQ(A a, C c) WITHIN 8 ms"),
@@ -43,6 +44,7 @@ PAIRS: dict[str, list[tuple[str, str]]] = {
         ("SEQ(C c, !A n, D d) WITHIN 8 ms", "SEQ(C c, !P n, D d) WITHIN 8 ms"),
     ],
     "mixed-down": [
+        ("ANY x", "SEQ(A a, C c) WITHIN 8 ms"),
         ("SEQ(P a, C c) WITHIN 8 ms", "SEQ(A a, C c, D d) WITHIN 8 ms"),
         ("SEQ(R a, R c) WITHIN 6 events", "SEQ(A a, !D d, B b, P c) WITHIN 6 events"),
     ],
@@ -74,17 +76,11 @@ def only_by(case: str) -> Iterator[Counter[str]]:
 
     def chosen(self: DerivationChoice, names: Sequence[str], _: object) -> dict[str, Derivation]:
         plan: dict[str, Derivation] = {}
-        for query in self._queries.values():
+        for query in self.queries.values():
             for derivation in query.derivations:
-                if derivation.case == case and query.plan and not leads_back(derivation, plan):
+                if derivation.case == case and not leads_back(derivation, plan):
                     plan[derivation.target] = derivation
-        found: dict[str, Derivation] = {}
-        todo = [*names]
-        while todo:
-            name = todo.pop()
-            if name in plan:
-                found[name] = plan[name]
-                todo.append(plan[name].source)
+        found = with_sources(names, plan)
         used[case] += len(found)
         return found
 

@@ -8,12 +8,15 @@ from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from eventcube.language.syntax import Query
-from tests.differential.compare import DisagreementError, describe, make_runtime, oracle_matches, restarted
-from tests.oracle.brute import Event, positive_variables
+from tests.differential.compare import (
+    DisagreementError,
+    describe,
+    keys_of,
+    make_runtime,
+    oracle_matches,
+    restarted,
+)
+from tests.oracle.brute import Event
 from tests.oracle.generate import Case, Options, draw_case, to_arrow
 from tests.oracle.quals import TICK, chance
 from tests.oracle.text import query_to_text
@@ -70,7 +73,7 @@ def check_unruly(case: Case, lateness: int, calls: Sequence[Call]) -> int:
         if call.advance is not None:
             batches += runtime.advance(call.advance)
     batches += runtime.finish()
-    found = Counter(key for batch in batches for key in _keys(batch, query))
+    found = Counter(key for batch in batches for key in keys_of(query, batch))
     rows = runtime.set_aside
     set_aside = dict(zip(rows.column("id").to_pylist(), rows.column("set_aside_reason").to_pylist(), strict=True))
     counted = {name: runtime.counters[name] for name in ("events", "set_aside", "late", "matches")}
@@ -129,9 +132,3 @@ def split(
         if call.advance is not None:
             watermark = max(watermark, call.advance)
     return good, aside
-
-
-def _keys(batch: pa.RecordBatch, query: Query) -> list[tuple[int | None, ...]]:
-    columns = [batch.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
-    columns += [pc.struct_field(batch.column(v), "id").to_pylist() for v in positive_variables(query.pattern)]
-    return list(zip(*columns, strict=True))

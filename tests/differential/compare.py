@@ -47,11 +47,15 @@ def engine_matches(
     query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any
 ) -> Iterator[Key]:
     """The engine's matches, as they come."""
-    variables = positive_variables(query.pattern)
     for batch in engine_batches(query, events, options, cut, **settings):
-        columns = [batch.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
-        columns += [pc.struct_field(batch.column(v), "id").to_pylist() for v in variables]
-        yield from zip(*columns, strict=True)
+        yield from keys_of(query, batch)
+
+
+def keys_of(query: Query, batch: pa.RecordBatch) -> Iterator[Key]:
+    """The matches of one of the engine's batches."""
+    columns = [batch.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
+    columns += [pc.struct_field(batch.column(v), "id").to_pylist() for v in positive_variables(query.pattern)]
+    return zip(*columns, strict=True)
 
 
 def engine_batches(
@@ -82,19 +86,20 @@ def engine_batches(
 
 def make_runtime(query: Query | Sequence[Query], events: Sequence[Event], options: Options, **settings: Any) -> Runtime:
     """A runtime that reads events as the options say."""
-    if options.concepts:
-        settings["concepts"] = _children(options.concepts)
     if not options.in_order and "lateness" not in settings:
         settings["lateness"] = _span(events)
-    return Runtime(
-        query,
-        time="ts",
-        type="type" if options.typed else None,
-        order_by="o" if options.ordered else None,
-        partition_by="k" if options.partitioned else None,
-        advise=False,
-        **settings,
-    )
+    return Runtime(query, advise=False, **read_settings(options), **settings)
+
+
+def read_settings(options: Options) -> dict[str, Any]:
+    """How the engine is to read events."""
+    return {
+        "time": "ts",
+        "type": "type" if options.typed else None,
+        "order_by": "o" if options.ordered else None,
+        "partition_by": "k" if options.partitioned else None,
+        "concepts": _children(options.concepts) if options.concepts else None,
+    }
 
 
 def restarted(running: Runtime, fresh: Runtime) -> Runtime:

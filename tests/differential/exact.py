@@ -15,7 +15,7 @@ from tests.oracle.clauses import with_results
 from tests.oracle.event import Nanoseconds, Seconds
 from tests.oracle.generate import Case, draw_case
 from tests.oracle.quals import chance
-from tests.oracle.text import query_to_text
+from tests.oracle.text import with_text
 
 LARGE, HUGE, LEAST = 2**62, 2**63 + 2**20, -(2**63)
 TENTH = Decimal("0.0001")
@@ -48,12 +48,20 @@ def draw_exact_case(rng: Random) -> Case:
     """A case in which much of what is compared, grouped by and returned is long."""
     case = draw_case(rng)
     query = with_results(rng, case.query, case.options) if chance(rng, 50) else case.query
+    return Case(with_long_columns(rng, query), lengthened(rng, case.events), case.options)
+
+
+def lengthened(rng: Random, events: Sequence[Event]) -> list[Event]:
+    """The events with long columns, and perhaps long keys and orders."""
     keyed = chance(rng, 40)
     ordered = rng.choice([None, Decimal, Nanoseconds])
-    events = [_lengthened(rng, e, keyed, ordered) for e in case.events]
+    return [_lengthened(rng, e, keyed, ordered) for e in events]
+
+
+def with_long_columns(rng: Random, query: Query) -> Query:
+    """The query with long columns in place of others."""
     # What GROUPBY lists may change, so HAVING must not name it as it is written.
-    query = _changed(rng, replace(query, having=tuple(q for q in query.having if not _names_events(q))))
-    return Case(replace(query, text=query_to_text(query)), events, case.options)
+    return with_text(_changed(rng, replace(query, having=tuple(q for q in query.having if not _names_events(q)))))
 
 
 def _lengthened(rng: Random, event: Event, keyed: bool, ordered: type | None) -> Event:

@@ -17,7 +17,7 @@ from random import Random
 from tests.differential.compare import DisagreementError, describe
 from tests.differential.modes import MODES
 from tests.differential.shrink import shrink
-from tests.oracle.generate import Case
+from tests.oracle.generate import Case, Workload
 
 CHUNK = 500
 # Seeds of one run are apart from those of every other.
@@ -72,7 +72,7 @@ def explain(mode: str, seed: int) -> str:
         return f"{mode}, seed {seed}: no failure\n"
     kind = _kind(failure)
 
-    def fails(smaller: Case) -> bool:
+    def fails(smaller: Case | Workload) -> bool:
         error = _failure(mode, smaller, seed)
         return error is not None and _kind(error) == kind
 
@@ -80,7 +80,8 @@ def explain(mode: str, seed: int) -> str:
     failure = _failure(mode, small, seed) or failure
     shown = [f"{mode}, seed {seed}: {kind}", *traceback.format_exception(failure, limit=-4)]
     if not isinstance(failure, DisagreementError):
-        shown += [f"query:   {small.query.text}", f"options: {small.options}", "events:"]
+        queries = small.queries if isinstance(small, Workload) else [small.query]
+        shown += [*(f"query:   {query.text}" for query in queries), f"options: {small.options}", "events:"]
         shown += [f"  {describe(event)}" for event in small.events]
     return "\n".join(line.rstrip("\n") for line in shown) + "\n"
 
@@ -93,7 +94,7 @@ def _kind(error: Exception) -> str:
     return f"{type(error).__name__} in {frame.name} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def _failure(mode: str, case: Case, seed: int) -> Exception | None:
+def _failure(mode: str, case: Case | Workload, seed: int) -> Exception | None:
     try:
         MODES[mode].check(case, Random(~seed))
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is a finding

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine import limit, state
 from eventcube.engine.execute import Execution
-from eventcube.engine.table import Table
 from eventcube.engine.views import auto, sliding, view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import EventCubeWarning, OptionError
@@ -24,16 +23,18 @@ from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.optimizer import choose
 from eventcube.plan.parts import nested_parts
-from eventcube.plan.steps import Bind
 from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
 from tests.differential.exact import draw_exact_case
 from tests.differential.gaps import rows_leave_in_the_middle
+from tests.differential.knobs import any_costs, any_of, in_chunks
 from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
+from tests.differential.spread import check_spread, draw_spread
+from tests.differential.workload import check_workload, draw_workload
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
 from tests.oracle.generate import Case, draw_case, draw_query, draw_tangled_case
@@ -46,11 +47,11 @@ class Mode:
     """How cases are drawn, and how one is checked; a check gives the number of matches or rows, or raises.
 
     The second source of chance says how the input is cut and so on. It is apart from that of the case, so that a
-    failing case can be made smaller.
+    failing case can be made smaller. Most modes draw a `Case` of one query, `workload` one of several.
     """
 
-    draw: Callable[[Random], Case]
-    check: Callable[[Case, Random], int]
+    draw: Callable[[Random], Any]
+    check: Callable[[Any, Random], int]
 
 
 def _check_matches(case: Case, rng: Random) -> int:
@@ -151,28 +152,6 @@ def _check_purged(case: Case, rng: Random) -> int:
         return _check_strategy(case, rng, cut, restarts)
 
 
-def any_of(rng: Random) -> Callable[[Mapping[str, float], str | None], str]:
-    """A choice that costs have no part in, so that programs take turns."""
-    return lambda expected, _: rng.choice(sorted(expected))
-
-
-def any_costs(rng: Random) -> Callable[[object, Mapping[str, float], object], choose.Costs]:
-    """Costs that say nothing, so that all strategies of a part take turns."""
-    return lambda _, least, __: choose.Costs({name: rng.random() for name in least})
-
-
-def in_chunks(size: int) -> Callable[[Execution, Bind, Table], Iterator[Table]]:
-    """The engine's join, with chunks of so many rows at most."""
-    bind = Execution._bind
-
-    def chunked(execution: Execution, step: Bind, table: Table) -> Iterator[Table]:
-        for out in bind(execution, step, table):
-            for start in range(0, len(out), size):
-                yield Table(out.columns, np.ascontiguousarray(out.data[:, start : start + size]))
-
-    return chunked
-
-
 def _check_strategy(case: Case, rng: Random, cut: Sequence[int], restarts: Collection[int] = ()) -> int:
     """Any strategy, or one for each part, with views that are extended and purged in small steps."""
     names = sorted(strategies())
@@ -223,6 +202,8 @@ MODES: Mapping[str, Mode] = {
     "restored": Mode(_draw_any, _check_restored),
     "together": Mode(draw_case, _check_together),
     "separate": Mode(_draw_rows, check_separate),
+    "workload": Mode(draw_workload, check_workload),
+    "spread": Mode(draw_spread, check_spread),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),

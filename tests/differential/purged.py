@@ -17,7 +17,7 @@ from tests.oracle.text import query_to_text
 def draw_purged_case(rng: Random) -> Case:
     """A small query with negated parts at its ends, and a stream of 20 to 60 events, mostly of one to four keys."""
     options = Options(ordered=chance(rng, 25), partitioned=chance(rng, 75))
-    pattern = _pattern(rng)
+    pattern = negated_at_ends(rng)
     query = Query(
         pattern,
         where=random_quals(rng, positive_variables(pattern), (), [0, 0, 0, 0, 0, 1]),
@@ -35,7 +35,7 @@ def draw_small_cut(rng: Random, count: int) -> list[int]:
     return [longest if chance(rng, 70) else rng.randint(0, longest) for _ in range(count // longest)]
 
 
-def _pattern(rng: Random) -> Pattern:
+def negated_at_ends(rng: Random) -> Pattern:
     """One to three positive parts, with negated ones before, between and after them."""
     maker = PatternMaker(rng, LEAVES[: rng.choice([2, 3, 4])])
     # Often what is negated is of other types, or it would nearly always be there.

@@ -132,7 +132,7 @@ def _shown(
             f"finer:   {query_to_text(finer)}",
             f"coarser: {query_to_text(coarser)}",
             f"options: {options}",
-            f"columns: {', '.join(positive_variables(finer.pattern))} → {', '.join(positive_variables(coarser.pattern))}",
+            f"columns: {positive_variables(finer.pattern)} → {positive_variables(coarser.pattern)}",
             *(f"  {describe(event)}" for event in events),
         ]
     )

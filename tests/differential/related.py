@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -20,7 +21,6 @@ from eventcube.language.syntax import (
     Or,
     Part,
     Pattern,
-    Qual,
     Query,
     Seq,
     TimeWindow,
@@ -108,7 +108,7 @@ def _ties(rng: Random, query: Query) -> Query:
         return query
     column = rng.choice(["k", "k", "x", "s", "y"])
     tied = rng.sample(names, rng.randint(2, len(names)))
-    links = [Comparison("=", Attribute(a, column), Attribute(b, column)) for a, b in zip(tied, tied[1:], strict=False)]
+    links = [Comparison("=", Attribute(a, column), Attribute(b, column)) for a, b in pairwise(tied)]
     return replace(query, where=(*query.where, AllOf(tuple(links)) if len(links) > 1 else links[0]))
 
 
@@ -266,7 +266,9 @@ class Changes:
         def change(operator: Operator) -> Operator:
             parts: list[Any] = list(operator.parts)
             if isinstance(operator, Seq) and chance(self.rng, 70):
-                places = [i for i in range(len(parts) - 1) if isinstance(parts[i], Not) or isinstance(parts[i + 1], Not)]
+                places = [
+                    i for i in range(len(parts) - 1) if isinstance(parts[i], Not) or isinstance(parts[i + 1], Not)
+                ]
                 if places:
                     i = self.rng.choice(places)
                     parts[i], parts[i + 1] = parts[i + 1], parts[i]
@@ -352,7 +354,7 @@ class Changes:
             values = [node.quals[0].left, *(q.right for q in node.quals)]  # type: ignore[union-attr]
             self.rng.shuffle(values)
             values = values[: self.rng.randint(2, len(values))]
-            links = tuple(Comparison("=", a, b) for a, b in zip(values, values[1:], strict=False))
+            links = tuple(Comparison("=", a, b) for a, b in pairwise(values))
             return AllOf(links) if len(links) > 1 else links[0]
 
         return mapped(query, change)
@@ -420,7 +422,9 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
         return tuple(mapped(part, change) for part in node)
     if not is_dataclass(node) or isinstance(node, type):
         return node
-    changes: Mapping[str, Any] = {f.name: mapped(getattr(node, f.name), change) for f in fields(node) if f.name != "span"}
+    changes: Mapping[str, Any] = {
+        f.name: mapped(getattr(node, f.name), change) for f in fields(node) if f.name != "span"
+    }
     return change(replace(node, **changes))
 
 
@@ -445,8 +449,3 @@ def without_negated(pattern: Pattern, indices: frozenset[int]) -> Pattern:
         return replace(part, parts=tuple(parts))
 
     return kept(pattern)  # type: ignore[no-any-return]
-
-
-def quals_of(query: Query) -> list[Qual]:
-    """The conditions after WHERE."""
-    return list(query.where)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from eventcube.language.syntax import AllOf, And, AnyOf, Component, Not, NotQual, Or, Part, Pattern, Qual, Query, Seq
 from tests.oracle.brute import positive_variables
-from tests.oracle.generate import Case
+from tests.oracle.generate import Case, Workload
 from tests.oracle.patterns import reachable
 from tests.oracle.qualify import variables
-from tests.oracle.text import query_to_text
+from tests.oracle.text import with_text
+
+AnyCase = TypeVar("AnyCase", Case, Workload)
 
 
-def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
+def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
     """The smallest case that leaving out one thing at a time leads to."""
     while True:
         smaller = next((c for c in smaller_cases(case) if fails(c)), None)
@@ -22,12 +25,20 @@ def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
         case = smaller
 
 
-def smaller_cases(case: Case) -> Iterator[Case]:
-    """The case with one thing less: an event, a qual, a part, a clause."""
+def smaller_cases(case: AnyCase) -> Iterator[AnyCase]:
+    """The case with one thing less: a query, an event, a qual, a part, a clause."""
+    if isinstance(case, Workload):
+        for i in range(len(case.queries) if len(case.queries) > 1 else 0):
+            yield case._replace(queries=case.queries[:i] + case.queries[i + 1 :])
     for i in range(len(case.events)):
         yield case._replace(events=case.events[:i] + case.events[i + 1 :])
-    for query in smaller_queries(case.query):
-        yield case._replace(query=replace(query, text=query_to_text(query)))
+    if isinstance(case, Workload):
+        for i, one in enumerate(case.queries):
+            for query in smaller_queries(one):
+                yield case._replace(queries=(*case.queries[:i], with_text(query), *case.queries[i + 1 :]))
+    else:
+        for query in smaller_queries(case.query):
+            yield case._replace(query=with_text(query))
 
 
 def smaller_queries(query: Query) -> Iterator[Query]:
@@ -36,6 +47,8 @@ def smaller_queries(query: Query) -> Iterator[Query]:
         yield replace(query, limit=None)
     if query.returns:
         yield replace(query, returns=())
+    if query.agg:
+        yield replace(query, agg=(), group_by=(), having=())
     if query.partition_by:
         yield replace(query, partition_by=())
     for having in _fewer(query.having):
@@ -47,10 +60,15 @@ def smaller_queries(query: Query) -> Iterator[Query]:
     for where in _fewer(query.where):
         yield replace(query, where=where)
     for pattern in _smaller_patterns(query.pattern):
-        names = set(positive_variables(pattern))
-        yield replace(query, pattern=_resolved(pattern, names), where=_known(query.where, reachable(pattern)))
+        yield with_pattern(query, pattern)
     if query.within is not None:
         yield replace(query, within=None)
+
+
+def with_pattern(query: Query, pattern: Pattern) -> Query:
+    """The query with another pattern, without the quals that mention a variable that is gone."""
+    known = _resolved(pattern, set(positive_variables(pattern)))
+    return replace(query, pattern=known, where=_known(query.where, reachable(pattern)))
 
 
 def _fewer(quals: tuple[Qual, ...]) -> Iterator[tuple[Qual, ...]]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import cycle
-from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from eventcube.engine import state
 from eventcube.engine.execute import Execution
+from eventcube.engine.state import NOTHING
 from eventcube.engine.views import view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
-from eventcube.optimizer.sharing import SharingChoice
-from tests.differential.compare import check, engine_batches
-from tests.differential.modes import in_chunks
-from tests.differential.rows import check_rows, compare_rows
+from eventcube.language.syntax import Query
+from eventcube.optimizer.sharing import Candidate, SharingChoice
+from tests.differential.compare import Key, check, engine_batches, keys_of, make_runtime, oracle_matches
+from tests.differential.knobs import in_chunks
+from tests.differential.rows import check_rows
 from tests.oracle.brute import Event
-from tests.oracle.generate import PLAIN, Options
+from tests.oracle.generate import PLAIN, Options, to_arrow
 from tests.oracle.shorthand import stream
 
 ORDERED = Options(ordered=True)
@@ -226,6 +231,98 @@ def test_rows(query: str, events: str) -> None:
         check_rows(parse(f"PATTERN {query}"), given, PLAIN, cut, restarts=range(len(cut) + 2))
 
 
+@pytest.mark.parametrize("strategy", ["passive", "semantic", "aggressive", "balanced"])
+def test_programs_of_a_query_that_take_turns_keep_apart_what_they_keep(strategy: str) -> None:
+    queries = [
+        "SEQ(!SEQ(ANY n, B m), C c, A a, !SEQ(C d, D e), A f) WITHIN 12 ms",
+        "SEQ(C c, A a, B b) WITHIN 12 ms",
+        "SEQ(C c, A a, A f) WITHIN 12 ms",
+    ]
+    given = stream("C1 A2 A3 C4 B5 C6 A7 A8 A9 C10 D11 A12 C13 A14 A15 A16 B17 C18 A19 A20")
+    turns = itertools.cycle([True, False, False])
+
+    def choose(_: object, candidates: Sequence[Candidate], *__: object) -> frozenset[str]:
+        return frozenset(c.name for c in candidates) if next(turns) else frozenset()
+
+    with patch.object(SharingChoice, "choose", choose):
+        for cut in ([1] * 20, [3] * 6):
+            _check_together(queries, given, PLAIN, cut, strategy=strategy)
+
+
+def _check_together(queries: Sequence[str], events: list[Event], options: Options, cut: list[int], **how: Any) -> None:
+    """Queries in one runtime find what the oracle finds for each alone."""
+    asked = [parse(f"PATTERN {query}") for query in queries]
+    found: dict[str, list[Key]] = {f"q{i}": [] for i in range(1, len(asked) + 1)}
+    for name, batch in engine_batches(asked, events, options, cut, separate=True, **how):
+        found[name] += keys_of(asked[int(name[1:]) - 1], batch)
+    for query, keys in zip(asked, found.values(), strict=True):
+        assert Counter(keys) == Counter(oracle_matches(query, events, options)), query.text
+
+
+@pytest.mark.parametrize(
+    ("query", "events", "options", "saved"),
+    [
+        pytest.param(
+            "SEQ(A a, B b) WITHIN 9 ms",
+            "A1 B2",
+            PLAIN,
+            [0, 1],
+            id="changes that follow a state from before the first events are a whole state",
+        ),
+        pytest.param(
+            "SEQ(A a, ANY b) WITHIN 2 ms",
+            "A1 B2 A3 B4 A5 B6 A7 B8 A9 B10",
+            PLAIN,
+            [1, 7],
+            id="events after those of a state were dropped before the changes were saved",
+        ),
+        pytest.param(
+            "SEQ(A a, B b) WITHIN 3 events",
+            "A1:k=1 C2:k=3 C2:k=1 C3:k=1 C4:k=1 C5:k=1 A6:k=2 C7:k=3 C8:k=3 B9:k=1 C10:k=3 B11:k=2 C12:k=3",
+            PARTITIONED,
+            [2, 9],
+            id="a partition that was forgotten has none of the events that a state had of it",
+        ),
+        pytest.param(
+            "SEQ(A a, B b) WITHIN 3 events",
+            "A1:k=1 C2:k=3 C2:k=1 C3:k=1 C4:k=1 C5:k=1 A6:k=2 C7:k=3 C8:k=3 C9:k=1 C10:k=3 B11:k=1 B12:k=2 C13:k=3",
+            PARTITIONED,
+            [2, 11],
+            id="a partition that was forgotten and comes again has none of the events that a state had of it",
+        ),
+    ],
+)
+def test_restored_from_a_state_and_changes(query: str, events: str, options: Options, saved: list[int]) -> None:
+    given = stream(events, key="k" if options.partitioned else None)
+    asked = parse(f"PATTERN {query}")
+    expected = Counter(oracle_matches(asked, given, options))
+    with patch.object(state, "_MIN_ACTIVE", 0), patch.object(state, "_ACTIVE_PER_EVENT", 0):
+        for last, others in itertools.product(range(1, len(saved) + 1), [False, True]):
+            found = Counter(_saved_by_changes(asked, given, options, saved[:last], others))
+            assert found == expected, f"restored before {saved[last - 1]}"
+
+
+def _saved_by_changes(
+    query: Query, events: list[Event], options: Options, saved: list[int], others: bool
+) -> Iterator[Key]:
+    """The matches of a run that is saved before some events, and goes on elsewhere from the last of them.
+
+    `others`: something else saves the state now and then, too.
+    """
+    runtime, table, states, version = make_runtime(query, events, options), to_arrow(events), [], NOTHING
+    for i in range(len(events) + 1):
+        if others:
+            runtime.snapshot()
+        if i in saved:
+            states.append(runtime.snapshot(since=version))
+            version = runtime.version
+        if i == saved[-1]:
+            runtime = make_runtime(query, events, options)
+            runtime.restore(*states)
+        batches = runtime.push(table.slice(i, 1)) if i < len(events) else runtime.finish()
+        yield from (key for batch in batches for key in keys_of(query, batch))
+
+
 @pytest.mark.parametrize(
     ("query", "zone", "first", "expected"),
     [
@@ -264,20 +361,3 @@ def test_moments(query: str, zone: str | None, first: datetime, expected: int) -
     given = [replace(e, ts=start + e.ts, zones={"ts": zone}) for e in stream("A0 A1 A2 A3 A4")]
     for cut in _cuts(given):
         assert len(check(parse(f"PATTERN {query} WITHIN 1 ms"), given, PLAIN, cut)) == expected
-
-
-def test_negated_parts_of_programs_that_take_turns_are_told_apart() -> None:
-    """Steps of the program from the first components on had the numbers of others, and took over their views."""
-    queries = [
-        parse("PATTERN SEQ(A a, !SEQ(X x, Y y), B b, !SEQ(Z z, V v), C c) WITHIN 30 ms"),
-        parse("PATTERN SEQ(A a, !SEQ(X x, Y y), B b, D d) WITHIN 30 ms"),
-    ]
-    turns = cycle((frozenset(), frozenset({"q1", "q2"})))
-    for seed in range(20):
-        rng = Random(seed)
-        events = stream(" ".join(f"{rng.choice('AABBCCDXYZV')}{i}" for i in range(60)))
-        with patch.object(SharingChoice, "choose", lambda *_: next(turns)):
-            batches = list(engine_batches(queries, events, PLAIN, [7] * 9, {3, 6}, separate=True, strategy="balanced"))
-        for i, query in enumerate(queries, 1):
-            found = [batch for name, batch in batches if name == f"q{i}"]
-            compare_rows(query, events, PLAIN, found, [7] * 9, {3, 6})

@@ -53,6 +53,14 @@ class Case(NamedTuple):
     options: Options
 
 
+class Workload(NamedTuple):
+    """Queries that the engine answers in one run, each as the oracle does for it alone."""
+
+    queries: tuple[Query, ...]
+    events: list[Event]
+    options: Options
+
+
 def random_case(seed: int) -> Case:
     """The case of a seed: the same one every time."""
     return draw_case(Random(seed))
@@ -143,7 +151,7 @@ def draw_stream(rng: Random, options: Options, query: Query | None = None) -> li
         # Plant the positive components in the order they are written, so that there is something to find.
         places = sorted(rng.sample(range(count), min(count, len(wanted))))
         for place, type_ in zip(places, wanted, strict=False):
-            types[place] = _specific(rng, options, type_)
+            types[place] = specific_type(rng, options, type_)
     step = rng.choice([[1], [1], [0, 1], [0, 1, 1, 2], [0, 0, 1], [1, 2, 3]])
     keys, orders = rng.choice(KEYS), rng.choice(ORDERS)
     # Now and then before 1970, or across it.
@@ -180,13 +188,13 @@ def arrived(rng: Random, options: Options, events: list[Event]) -> list[Event]:
 
 
 def _event_type(rng: Random, options: Options, wanted: Sequence[str]) -> str:
-    return _specific(rng, options, rng.choice(wanted)) if chance(rng, 60) else rng.choice(LEAVES)
+    return specific_type(rng, options, rng.choice(wanted)) if chance(rng, 60) else rng.choice(LEAVES)
 
 
-def _specific(rng: Random, options: Options, type_: str) -> str:
+def specific_type(rng: Random, options: Options, type_: str) -> str:
     """The type or one that descends from it."""
     children = [child for child, parent in options.concepts.items() if parent == type_]
-    return _specific(rng, options, rng.choice(children)) if children and chance(rng, 85) else type_
+    return specific_type(rng, options, rng.choice(children)) if children and chance(rng, 85) else type_
 
 
 # What an order column holds: whole numbers, or floats with all that is odd about them.

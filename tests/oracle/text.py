@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -41,6 +42,11 @@ from eventcube.language.syntax import (
 )
 
 _EPOCH = datetime(1970, 1, 1)
+
+
+def with_text(query: Query) -> Query:
+    """The query with its own text."""
+    return replace(query, text=query_to_text(query))
 
 
 def query_to_text(query: Query) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,7 +17,7 @@ from eventcube.options import options
 from eventcube.plan.planned import plan_query
 from eventcube.spark import slices
 from eventcube.spark.passes import Keyed, Sliced, passes
-from tests.differential.compare import engine_matches, oracle_matches
+from tests.differential.compare import engine_matches, oracle_matches, read_settings
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Case, random_case, to_arrow
 
@@ -27,23 +26,9 @@ TOGETHER = 8
 WAYS = ("keyed", "slices behind", "slices ahead", "slices both ways", "count window, keyed", "one task")
 
 
-def settings_of(case: Case) -> dict[str, Any]:
-    """How `match` is to read the events of a case."""
-    read = case.options
-    children: dict[str, list[str]] = {}
-    for child, parent in read.concepts.items():
-        children.setdefault(parent, []).append(child)
-    return {
-        "type": "type" if read.typed else None,
-        "order_by": "o" if read.ordered else None,
-        "partition_by": "k" if read.partitioned else None,
-        "concepts": children or None,
-    }
-
-
 def way_of(case: Case) -> str:
     """How Spark will spread the events of a case."""
-    chosen = options(**settings_of(case))
+    chosen = options(**read_settings(case.options))
     plan = plan_query(case.query, chosen.schema(to_arrow(case.events).schema), chosen)
     match passes({"q": plan})[0].distribution:
         case Keyed():
@@ -93,7 +78,7 @@ def test_spark_agrees_with_engine_and_oracle(way: str, spark: SparkSession, monk
 
 def _asked(spark: SparkSession, seed: int, case: Case) -> DataFrame:
     """The matches of a case as its seed, start, end and the ids of the events."""
-    matches = ec.match(spark.createDataFrame(to_arrow(case.events)), case.query, **settings_of(case))
+    matches = ec.match(spark.createDataFrame(to_arrow(case.events)), case.query, **read_settings(case.options))
     times: list[Column] = [F.unix_micros(n) for n in ("start", "end")]
     ids = [F.col(f"`{v}`.id") for v in positive_variables(case.query.pattern)]
     return matches.select(F.lit(seed).alias("seed"), F.array(*times, *ids).alias("answer"))

@@ -97,7 +97,11 @@ def _command_options(command: str) -> dict[str, click.Option]:
 
 @pytest.mark.parametrize(
     ("command", "without"),
-    [("run", {"lateness"}), ("explain", {"lateness", "limit"}), ("check", {"lateness", "limit", "strategy", "sharing"})],
+    [
+        ("run", {"lateness"}),
+        ("explain", {"lateness", "limit"}),
+        ("check", {"lateness", "limit", "strategy", "sharing"}),
+    ],
 )
 def test_the_command_line_has_the_same_settings(command: str, without: set[str]) -> None:
     found = _command_options(command)

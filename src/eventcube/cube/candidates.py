@@ -19,7 +19,7 @@ Types = frozenset[str] | None
 
 
 def candidate_pairs(shapes: Sequence[Shape]) -> Iterator[tuple[int, int]]:
-    """The pairs (finer, coarser) of places in the list that are worth a comparison, those of one coarser query together.
+    """The pairs (finer, coarser) of places in the list that are worth a comparison, by the coarser query.
 
     It takes time in proportion to queries × types, and to the pairs found.
     """

@@ -110,17 +110,20 @@ class _Search:
 
     def run(self) -> Iterator[Embedding]:
         """The embeddings, in the order of the slots that they map to."""
-        candidates = [self._candidates(slot) for slot in self.general.slots]
-        if all(candidates):
-            for placed in self._place(0, candidates, {}):
-                embedding = self.checked(placed)
-                if embedding is not None:
-                    yield embedding
+        candidates: list[list[int | None]] = []
+        for slot in self.general.slots:
+            candidates.append(self._candidates(slot))
+            if not candidates[-1]:
+                return
+        for placed in self._place(0, candidates, {}):
+            embedding = self.checked(placed)
+            if embedding is not None:
+                yield embedding
 
     def _candidates(self, slot: int) -> list[int | None]:
         """The slots that one of the general area could map to; None: none, if it is in an alternative."""
-        one = self.scope.general.slots[slot]
-        fitting: list[int | None] = [s for s in self.specific.slots if _fits(one, self.scope.specific.slots[s])]
+        one, slots = self.scope.general.slots[slot], self.scope.specific.slots
+        fitting: list[int | None] = [place for place in self.specific.slots if _fits(one, slots[place])]
         return [*fitting, None] if one.alternatives else fitting
 
     def _place(

@@ -140,12 +140,11 @@ class CubeGraph:
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart, for documents."""
         lines = ["flowchart TD"]
-        for name, place in self._places.items():
-            lines.append(f'  n{place}["{_quoted(f"{name}: {self._text(name)}")}"]')
-        for edge in self.edges:
-            lines.append(f"  n{self._places[edge.coarser]} -->|{edge.change.value}| n{self._places[edge.finer]}")
+        places = self._places
+        lines += [f'  n{place}["{_quoted(f"{name}: {self._text(name)}")}"]' for name, place in places.items()]
+        lines += [f"  n{places[edge.coarser]} -->|{edge.change.value}| n{places[edge.finer]}" for edge in self.edges]
         for first, *others in self.groups:
-            lines += [f"  n{self._places[first]} -.-|equal| n{self._places[other]}" for other in others]
+            lines += [f"  n{places[first]} -.-|equal| n{places[other]}" for other in others]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> str:

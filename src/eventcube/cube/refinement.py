@@ -12,7 +12,7 @@ from itertools import islice
 from typing import assert_never
 
 from eventcube.cube.embed import Embedding, embeddings_of, is_embedding
-from eventcube.cube.shape import Area, Shape, shape_of
+from eventcube.cube.shape import Shape, shape_of
 from eventcube.language.syntax import CountWindow, TimeWindow
 from eventcube.plan.logical import LogicalQuery
 
@@ -90,9 +90,8 @@ def fits_window(finer: Window, coarser: Window) -> bool:
 
 def _may_refine(finer: Shape, coarser: Shape) -> bool:
     """Whether a quick look leaves it open that one query refines the other."""
-    required = sum(not coarser.slots[slot].alternatives for slot in coarser.area.slots)
     return (
-        required <= len(finer.area.slots)
+        coarser.required <= len(finer.area.slots)
         and (bool(finer.area.negated) or not coarser.area.negated)
         and fits_window(finer.query.window, coarser.query.window)
         and finer.query.schema == coarser.query.schema
@@ -107,22 +106,10 @@ def _refinement(finer: Shape, coarser: Shape, embedding: Embedding) -> Refinemen
 def _change(finer: Shape, coarser: Shape, embedding: Embedding) -> Change:
     pairs = embedding.slots.items()
     concept = any(coarser.slots[one].types != finer.slots[other].types for one, other in pairs)
-    if len(pairs) < len(coarser.slots) or _outline(finer) != _outline(coarser):
+    if len(pairs) < len(coarser.slots) or finer.outline != coarser.outline:
         return Change.BOTH if concept else Change.PATTERN
     if concept:
         return Change.CONCEPT
     back = {embedding.slots[slot]: slot for slot in coarser.area.slots}
     same = finer.query.window == coarser.query.window and is_embedding(finer, coarser, back)
     return Change.EQUAL if same else Change.CONDITION
-
-
-def _outline(shape: Shape) -> tuple[object, ...]:
-    """What the patterns of queries have in common that differ in types and conditions only."""
-    inner = [area for part in shape.area.negated for area in part.area.areas()]
-    alternatives = len(shape.query.alternatives)
-    return len(shape.slots), alternatives, _ordered(shape.area), len(inner), sum(map(_ordered, inner))
-
-
-def _ordered(area: Area) -> int:
-    """The number of pairs of slots in a fixed order."""
-    return sum(before.bit_count() for before in area.before)

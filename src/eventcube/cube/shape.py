@@ -81,11 +81,16 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A query prepared for comparisons. `facts` are the claims that hold for its matches, case by case."""
+    """A query prepared for comparisons. `facts` are the claims that hold for its matches, case by case.
+
+    `required` slots are bound in every match. Patterns that differ in types only have the same `outline`.
+    """
 
     query: LogicalQuery
     area: Area
     facts: tuple[Facts, ...]
+    required: int
+    outline: tuple[int, ...]
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -105,7 +110,19 @@ def shape_of(query: LogicalQuery) -> Shape | None:
             if conjunct.applies(case, terms):
                 known.add(conjunct.claim, terms)
         facts.append(known)
-    return Shape(query, area, tuple(facts))
+    required = sum(not query.slots[slot].alternatives for slot in area.slots)
+    return Shape(query, area, tuple(facts), required, _outline(query, area))
+
+
+def _outline(query: LogicalQuery, area: Area) -> tuple[int, ...]:
+    inner = [inside for part in area.negated for inside in part.area.areas()]
+    ordered = _ordered_pairs(area), sum(map(_ordered_pairs, inner))
+    return len(query.slots), len(query.alternatives), len(inner), *ordered
+
+
+def _ordered_pairs(area: Area) -> int:
+    """The number of pairs of slots in a fixed order."""
+    return sum(before.bit_count() for before in area.before)
 
 
 def _area(region: Region, query: LogicalQuery, *, outermost: bool) -> Area | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,11 +45,15 @@ class StackRetention:
 class Retention:
     """What to retain of each stack for some queries."""
 
-    def __init__(self, queries: Iterable[WorkloadQuery], stacks: int) -> None:
+    def __init__(self, queries: Mapping[str, WorkloadQuery], names: Iterable[str], stacks: int) -> None:
         self.stacks = [StackRetention() for _ in range(stacks)]
-        for query in queries:
+        for query in map(queries.__getitem__, names):
             for number in set(query.stacks):
                 self.stacks[number].add(query)
+            # It may be computed from matches of others that were due before, whose events it needs as long as its own.
+            for source in {d.source for d in query.derivations if not d.same_trigger}:
+                for number in set(queries[source].stacks):
+                    self.stacks[number].add(query)
 
     @property
     def is_uniform(self) -> bool:

@@ -51,7 +51,7 @@ class State:
         self.sequence = 0
         self.positions = [Positions(partition_by) for partition_by in plan.partitionings]
         self.watermark = BEGINNING
-        self.retention = Retention(plan.queries.values(), len(plan.stacks))
+        self.retention = Retention(plan.queries, plan.queries, len(plan.stacks))
         separate = len(self.positions) == 1 and all(_has_own_streams(query) for query in plan.queries.values())
         self._idle = IdlePartitions(plan.partitionings[0]) if separate else None
         # Whether rows leave only at the front, and sequence numbers have no gaps.
@@ -98,8 +98,7 @@ class State:
 
     def retain_for(self, names: set[str]) -> None:
         """Retain events for these queries only: the others need no more."""
-        queries = [query for name, query in self.plan.queries.items() if name in names]
-        self.retention = Retention(queries, len(self.plan.stacks))
+        self.retention = Retention(self.plan.queries, names, len(self.plan.stacks))
 
     def kept(self, name: str) -> int:
         """How many events are retained for a query."""

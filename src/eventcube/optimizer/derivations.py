@@ -5,7 +5,7 @@ Liu et al. 2011 (E-Cube), sections 4 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.choose import HOLD_PAIRS, SWITCH
@@ -22,15 +22,17 @@ class DerivationChoice:
     """The derivations in use."""
 
     def __init__(self, sharing: str, queries: Mapping[str, WorkloadQuery]) -> None:
-        self._queries = queries
+        self.queries = queries
         self._fixed = sharing in (TOP_DOWN, BOTTOM_UP, INDEPENDENT)
         self.chosen: dict[str, Derivation] = {}
         if sharing in (TOP_DOWN, BOTTOM_UP):
             self.chosen = fixed_plan(queries, downward=sharing == TOP_DOWN)
         self._derivable = any(query.derivations for query in queries.values())
-        # What the plan in use, and all queries by themselves, were expected to cost when that was decided.
+        # What the plan in use, and all queries by themselves, were expected to cost when that was decided;
         self.expected: tuple[float, float] | None = None
-        # The costs from which it was decided.
+        # and what each query was that is computed from another, so and by itself.
+        self._costs: dict[str, tuple[float, float]] = {}
+        # All costs that were weighed then.
         self.weighed: Chase | None = None
         self._rates: Mapping[int, float] = {}
         self._pairs = self._due = 0
@@ -45,14 +47,7 @@ class DerivationChoice:
             return {}
         if not self._fixed:
             self._weigh(names, workings)
-        found: dict[str, Derivation] = {}
-        todo = list(names)
-        while todo:
-            name = todo.pop()
-            if name in self.chosen and name not in found:
-                found[name] = self.chosen[name]
-                todo.append(found[name].source)
-        return found
+        return with_sources(names, self.chosen)
 
     def _weigh(self, names: Sequence[str], workings: Workings) -> None:
         """Choose again, if so much was done since the last time that it pays, and events have changed."""
@@ -72,7 +67,7 @@ class DerivationChoice:
         """The share of each stack in all events."""
         rates: dict[int, float] = {}
         for name in names:
-            events, stacks = workings.events(name), self._queries[name].stacks
+            events, stacks = workings.events(name), self.queries[name].stacks
             for slot, stack in enumerate(stacks):
                 if stack not in rates:
                     rates[stack] = len(events.rows(slot)) / max(1, events.size)
@@ -86,7 +81,7 @@ class DerivationChoice:
 
     def _choose(self, names: Sequence[str], workings: Workings) -> None:
         """Take the cheapest plan, if it is so much cheaper than the one in use that to switch pays (gamma)."""
-        chase = self.weighed = costs(names, self._queries, workings)
+        chase = self.weighed = costs(names, self.queries, workings)
         known = {way.derivation: way for way in chase.ways}
         current = {t: known[d] for t, d in self.chosen.items() if d in known}
         best = chase.cheapest()
@@ -95,14 +90,29 @@ class DerivationChoice:
             current, now = best, then
         self.chosen = {target: way.derivation for target, way in current.items()}
         self.expected = now, alone
+        self._costs = {target: (way.steps.cost, chase.own[target].alone.cost) for target, way in current.items()}
 
     def summary(self) -> Iterator[str]:
         """What is computed from what, in words."""
         for target, derivation in self.chosen.items():
-            yield f"{target}: computed from {derivation.source} ({derivation.case})"
+            derived, alone = self._costs.get(target, (None, None))
+            estimated = "" if derived is None else f"; estimated {derived:,.0f}, {alone:,.0f} by itself"
+            yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}"
         if self.expected is not None:
-            now, alone = self.expected
-            yield f"estimated {now:,.0f} together, {alone:,.0f} each by itself"
+            now, each = self.expected
+            yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"
+
+
+def with_sources(names: Iterable[str], plan: Mapping[str, Derivation]) -> dict[str, Derivation]:
+    """The derivations of some queries, and of those that they are computed from."""
+    found: dict[str, Derivation] = {}
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name in plan and name not in found:
+            found[name] = plan[name]
+            todo.append(found[name].source)
+    return found
 
 
 def fixed_plan(queries: Mapping[str, WorkloadQuery], *, downward: bool) -> dict[str, Derivation]:

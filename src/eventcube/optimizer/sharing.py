@@ -85,11 +85,12 @@ class SharingChoice:
 
 
 def heads(candidates: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
-    """The groups of queries that have at least their first two steps from the start in common."""
-    tree = step_tree([c.branch(c.from_start) for c in candidates])
-    for root in tree.nodes:
-        for node in root.nodes:
-            yield tuple(sorted(leaf.query for leaf in node.all_leaves()))
+    """The groups of queries with the same window that have at least their first two steps from the start in common."""
+    for width in dict.fromkeys(c.plan.scan.width for c in candidates):
+        tree = step_tree([c.branch(c.from_start) for c in candidates if c.plan.scan.width == width])
+        for root in tree.nodes:
+            for node in root.nodes:
+                yield tuple(sorted(leaf.query for leaf in node.all_leaves()))
 
 
 def _cost(

@@ -66,6 +66,9 @@ def _planned(header: dict[str, Any], runtime: Runtime) -> tuple[Workload | None,
     try:
         return runtime.plan(columns, Counters())
     except EventCubeError as error:
+        if error.code == "EC418":
+            # The strategy is this runtime's: the state may be of another one.
+            raise
         raise damaged(f"the queries cannot have run over its columns: {error.message}") from None
 
 

@@ -29,7 +29,7 @@ from eventcube.runtime.shared_result import check_shareable, long_schema
 from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
 from eventcube.spark.columns import Batches, arrow_schema, check_readable, check_unambiguous, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
-from eventcube.spark.groups import Merge, partial_schema
+from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
 from eventcube.spark.limit import ORDER, OrderKeys, tie_breakers, with_order
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
@@ -78,6 +78,22 @@ def match_dataframes(
     return {name: call.frame(tables[name], {name: query}, True) for name, query in queries.items()}
 
 
+def count_dataframe(
+    events: DataFrame | SparkSession,
+    queries: Mapping[str, Query],
+    limits: Mapping[str, int],
+    options: Options,
+    *,
+    counters: Counts | None = None,
+) -> DataFrame:
+    """How many matches each query has, in as few passes over the events as there can be; the queries count."""
+    check_options(queries, options)
+    batch = _Batch(one_table(events, queries), queries, False, options)
+    if counters is not None:
+        batch.count(counters)
+    return batch.counts(limits)
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """The options of one call, and the results of its queries."""
@@ -124,7 +140,7 @@ class _Batch:
         self.plans = {name: plan_query(q, self.schema, options) for name, q in queries.items()}
         for name in queries:
             check_names(result_schema(self.plans[name].logical).names, "the result has")
-        if not single:
+        if not single and not all(query.agg for query in queries.values()):
             check_shareable(queries)
         needed = self._needed_columns(list(self.plans.values()))
         check_unambiguous(events, needed)
@@ -144,6 +160,17 @@ class _Batch:
         frames = [self._matches(pass_) for pass_ in (passes(unlimited) if unlimited else [])]
         frames += [self._earliest(pass_) for pass_ in (passes(limited) if limited else [])]
         return reduce(DataFrame.union, frames)
+
+    def counts(self, limits: Mapping[str, int]) -> DataFrame:
+        """The number of matches of each query, in the order of the queries."""
+        partial = reduce(DataFrame.union, [self._counted(pass_) for pass_ in passes(self.plans)])
+        # A row for each task is little, and one for each query is all that is left.
+        no_match = self.events.sparkSession.range(1).select(F.lit("").alias("query"), F.lit(0).cast("bigint"))
+        return map_batches(partial.union(no_match).repartition(1), MergeCounts(tuple(self.plans), limits), COUNTED)
+
+    def _counted(self, pass_: Pass) -> DataFrame:
+        plan = plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
+        return self._run_tasks(pass_, (PlanGroup(plan),), COUNTED)
 
     def _is_limited(self, plan: Planned) -> bool:
         return plan.physical.sink.limit is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -10,6 +11,9 @@ from eventcube.engine.aggregate import WHOLE_SUM, Groups
 from eventcube.plan.logical import Computed, Results
 from eventcube.plan.result import group_columns
 from eventcube.schema import Kind, plain_type
+
+# How many matches each query has.
+COUNTED = pa.schema([("query", pa.string()), ("matches", pa.int64())])
 
 
 def partial_schema(results: Results) -> pa.Schema:
@@ -59,3 +63,18 @@ class Merge:
             assert groups.partial is not None
         if groups is not None:
             yield groups.result().cast(self.result)
+
+
+class MergeCounts:
+    """The function of the last stage for counts of several queries: a row for each, in order, up to its limit."""
+
+    def __init__(self, names: tuple[str, ...], limits: Mapping[str, int]) -> None:
+        self.names, self.limits = names, dict(limits)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total: Counter[str] = Counter()
+        for batch in batches:
+            for name, matches in zip(*batch.to_pydict().values(), strict=True):
+                total[name] += matches
+        counts = [min(total[name], self.limits.get(name, total[name])) for name in self.names]
+        yield pa.RecordBatch.from_arrays([pa.array(self.names), pa.array(counts, pa.int64())], schema=COUNTED)

@@ -18,7 +18,7 @@ from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema
 from eventcube.spark.counters import AddCounters
 from eventcube.spark.external_sort import Budget, Sorter, in_order
-from eventcube.spark.groups import partial_batches
+from eventcube.spark.groups import COUNTED, partial_batches
 from eventcube.spark.limit import OrderKeys
 
 # Spark converts batches of this size to rows fastest: larger ones do not fit its caches.
@@ -101,6 +101,13 @@ class _Runner:
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         results = self.workload.finish()
+        if self.task.result.equals(COUNTED):
+            for _ in results:
+                pass
+            queries = self.workload.engine.queries
+            matches = [query.counters.matches for query in queries.values()]
+            yield pa.RecordBatch.from_arrays([pa.array(queries, pa.string()), pa.array(matches)], schema=COUNTED)
+            return
         sink = next(iter(self.workload.engine.queries.values())).sink
         if not isinstance(sink, GroupSink):
             yield from self._format(results)

@@ -101,12 +101,12 @@ def test_a_state_and_its_changes_are_the_later_state(name: str) -> None:
         runtime, found = make(name), []
         states = [runtime.snapshot()]
         version = runtime.version
-        for i, piece in enumerate(pieces[:point]):
+        for piece in pieces[:point]:
             found += runtime.push(piece)
-            states.append(runtime.snapshot(since=version) if i else runtime.snapshot())
+            states.append(runtime.snapshot(since=version))
             version = runtime.version
         other = make(name)
-        other.restore(*states[1:] if point else states)
+        other.restore(*states)
         assert other.kept_events == runtime.kept_events
         found += [b for piece in pieces[point:] for b in other.push(piece)]
         assert outcome(other, [*found, *other.finish()]) == expected, f"after {point} pushes"
@@ -126,6 +126,15 @@ def test_changes_since_an_older_version_hold_all_that_changed(name: str) -> None
     for piece in pieces[4:]:
         assert rows(list(runtime.push(piece))) == rows(list(other.push(piece)))
     assert rows(list(runtime.finish())) == rows(list(other.finish()))
+
+
+def test_a_strategy_that_cannot_be_had_is_no_damage_of_the_state() -> None:
+    query = "PATTERN SEQ(A a, !SEQ(!C d, B b, !C e, C c), A f) WITHIN 9 us"
+    runtime = ec.Runtime(query, type="type", advise=False)
+    list(runtime.push(EVENTS))
+    with pytest.raises(OptionError, match="cannot be rewritten") as raised:
+        ec.Runtime(query, type="type", advise=False, strategy="rewrite").restore(runtime.snapshot())
+    assert raised.value.code == "EC418"
 
 
 def test_changes_are_applied_in_order_and_without_gaps() -> None:
