@@ -175,6 +175,15 @@ class SortedRows:
             self._windows[key] = (window_ends if ends else window_starts)(read_only(metric), self.starts, width)
         return self._windows[key]
 
+    def windows_at(self, rows: Ints, positions: int | None, width: int, *, ends: bool) -> Ints:
+        """The same for some rows; for a few of one segment, those of all rows need not be found."""
+        if (positions, width, ends) in self._windows or len(self.starts) > 2 or len(rows) >= self.size // 32:
+            return self.windows(positions, width, ends=ends)[rows]
+        metric = self.ts if positions is None else self.in_order(self.events.positions[positions])
+        if ends:
+            return metric.searchsorted(metric[rows] + width, side="right")
+        return metric.searchsorted(metric[rows] - width)
+
 
 class Store:
     """The events of one evaluation as a query sees them: its stacks, its window, and what is due."""
@@ -240,6 +249,10 @@ class Store:
     def window_ends(self) -> Ints:
         """For each row the row after the last that a window beginning there can hold."""
         return self.sorted.windows(self._positions, self._width, ends=True)
+
+    def windows_at(self, rows: Ints, *, ends: bool) -> Ints:
+        """The window starts, or ends, of some rows."""
+        return self.sorted.windows_at(rows, self._positions, self._width, ends=ends)
 
     def before(self, rows: Ints) -> Ints:
         """The end of the range of rows strictly before each row."""

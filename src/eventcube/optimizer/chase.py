@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from eventcube.optimizer.arborescence import minimum_arborescence
-from eventcube.plan.routes import leads_back
 from eventcube.plan.workload import Derivation
 
 # How often shares are corrected, at most.
@@ -27,10 +27,13 @@ _STARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What some steps cost; `shared` are the first of them, each with its cost, by what is equal for other queries."""
+    """What some steps cost; `shared` is what others may need, too, and costs once: equal leading steps, links, windows."""
 
     cost: float
     shared: tuple[tuple[Hashable, float], ...] = ()
+
+    def __add__(self, other: Steps) -> Steps:
+        return Steps(self.cost + other.cost, self.shared + other.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +60,25 @@ class Own:
 class Way:
     """A derivation with what it costs, beside its source; `counts`: the number of the source's matches is enough.
 
-    The target's matches are made, not counted, for `making` more; `by_state` is what it costs more to leave out those
-    that are not due, if the source has these, too.
+    The target's matches are made, not counted, for `making` more. With `due_steps`, matches of the source that are not
+    due are left out first; `all_steps` find all matches of the target, due or not.
     """
 
     derivation: Derivation
     steps: Steps
     counts: bool
     making: float = 0.0
-    by_state: float = 0.0
+    due_steps: Steps | None = None
+    all_steps: Steps | None = None
+
+    def steps_for(self, made: AbstractSet[str], all_of: AbstractSet[str]) -> Steps:
+        """The steps if the matches of some queries are made, and all of some are found."""
+        target, source = self.derivation.target, self.derivation.source
+        if target in all_of and self.all_steps is not None:
+            return self.all_steps
+        filtered = source in all_of and target not in all_of
+        steps = self.due_steps if filtered and self.due_steps is not None else self.steps
+        return replace(steps, cost=steps.cost + self.making) if target in made else steps
 
 
 Plan = Mapping[str, Way]
@@ -77,24 +90,15 @@ class _Account:
     def __init__(self) -> None:
         self._paid: set[Hashable] = set()
 
-    def cost(self, steps: Iterable[Steps]) -> float:
-        """What more steps cost, if they are taken."""
-        new: set[Hashable] = set()
-        total = 0.0
-        for one in steps:
-            total += one.cost
-            for step, cost in one.shared:
-                if step in self._paid or step in new:
-                    total -= cost
-                else:
-                    new.add(step)
-        return total
-
-    def take(self, steps: Sequence[Steps]) -> float:
+    def take(self, steps: Steps) -> float:
         """Take more steps; gives what they cost."""
-        cost = self.cost(steps)
-        self._paid.update(step for one in steps for step, _ in one.shared)
-        return cost
+        total, paid = steps.cost, self._paid
+        for step, cost in steps.shared:
+            if step in paid:
+                total -= cost
+            else:
+                paid.add(step)
+        return total
 
 
 class Chase:
@@ -103,25 +107,31 @@ class Chase:
     def __init__(self, own: Mapping[str, Own], ways: Sequence[Way]) -> None:
         self.own, self.ways = own, ways
         self._number = {name: i for i, name in enumerate(own, 1)}
+        # What plans cost that were tried, by their ways.
+        self._tried: dict[frozenset[int], float] = {}
 
     def cost(self, plan: Plan) -> float:
         """What all queries cost together."""
+        key = frozenset(map(id, plan.values()))
+        if key not in self._tried:
+            self._tried[key] = self._cost(plan)
+        return self._tried[key]
+
+    def _cost(self, plan: Plan) -> float:
         made, all_of = _needs(plan)
         account, total = _Account(), 0.0
         groups: dict[Hashable, list[Own]] = {}
         for name, own in self.own.items():
             way = plan.get(name)
             if way is not None:
-                total += account.take((way.steps,)) + (way.making if name in made else 0.0)
-                if name not in all_of and way.derivation.source in all_of:
-                    total += way.by_state
+                total += account.take(way.steps_for(made, all_of))
             elif name in all_of and own.all_matches is not None:
-                total += account.take((own.all_matches,))
+                total += account.take(own.all_matches)
             else:
                 total += own.making if name in made else 0.0
                 groups.setdefault(own.group if own.from_start is not None else name, []).append(own)
         for members in groups.values():
-            total += min(_both_ways(members, account))
+            total += sum(map(account.take, _bound(members)))
         return total
 
     def cheapest(self) -> dict[str, Way]:
@@ -187,9 +197,13 @@ class Chase:
         while improves:
             improves = False
             for target, option in ((t, option) for t, ways in options.items() for option in ways):
-                if option is plan.get(target) or (option and leads_back(option.derivation, _derivations(plan))):
+                if option is plan.get(target) or (option and _leads_back(option, plan)):
                     continue
-                exchanged = {t: w for t, w in plan.items() if t != target} | ({target: option} if option else {})
+                exchanged = dict(plan)
+                if option is None:
+                    del exchanged[target]
+                else:
+                    exchanged[target] = option
                 exchanged_cost = self.cost(exchanged)
                 if exchanged_cost < cost * (1 - _GAIN):
                     plan, cost, improves = exchanged, exchanged_cost, True
@@ -210,13 +224,16 @@ def _both(own: Own) -> tuple[Steps, ...]:
     return (own.alone,) if own.from_start is None else (own.alone, own.from_start)
 
 
-def _both_ways(members: Sequence[Own], account: _Account) -> tuple[float, ...]:
-    """What queries of a group cost back from their last events, and from their first components on."""
+def _bound(members: Sequence[Own]) -> list[Steps]:
+    """How queries of a group are bound: back from their last events or, if several are, from their first components on.
+
+    What other groups have in common with these has no part in that.
+    """
     backward = [own.alone for own in members]
     forward = [own.from_start for own in members if own.from_start is not None]
-    if not forward or account.cost(backward) <= account.cost(forward):
-        return (account.take(backward),)
-    return (account.take(forward),)
+    if len(forward) < 2 or sum(map(_Account().take, backward)) <= sum(map(_Account().take, forward)):
+        return backward
+    return forward
 
 
 def _needs(plan: Plan) -> tuple[set[str], set[str]]:
@@ -239,5 +256,9 @@ def _needs(plan: Plan) -> tuple[set[str], set[str]]:
     return made, all_of
 
 
-def _derivations(plan: Plan) -> dict[str, Derivation]:
-    return {target: way.derivation for target, way in plan.items()}
+def _leads_back(way: Way, plan: Plan) -> bool:
+    """Whether the source is itself computed from the target."""
+    source, target = way.derivation.source, way.derivation.target
+    while source != target and source in plan:
+        source = plan[source].derivation.source
+    return source == target

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.choose import HOLD_PAIRS, SWITCH
-from eventcube.optimizer.reuse_costs import Workings, costs
+from eventcube.optimizer.reuse_costs import costs
+from eventcube.optimizer.workings import Workings
 from eventcube.options import BOTTOM_UP, INDEPENDENT, TOP_DOWN
 from eventcube.plan.routes import leads_back
 from eventcube.plan.workload import Derivation, WorkloadQuery
@@ -32,8 +33,10 @@ class DerivationChoice:
         self.expected: tuple[float, float] | None = None
         # and what each query was that is computed from another, so and by itself.
         self._costs: dict[str, tuple[float, float]] = {}
-        # All costs that were weighed then.
+        # All costs that were weighed then; those of every derivation, if asked for.
         self.weighed: Chase | None = None
+        self.weighs_all = False
+        self._decided = False
         self._rates: Mapping[int, float] = {}
         self._pairs = self._due = 0
 
@@ -61,7 +64,7 @@ class DerivationChoice:
                 self._choose(names, workings)
         elif 2 * due < self._due and self.chosen:
             # For so few events, what was chosen for many need not hold, and to weigh it again does not pay.
-            self.chosen, self._rates, self._due = {}, {}, 0
+            self.chosen, self._rates, self._due, self._decided = {}, {}, 0, False
 
     def _current_rates(self, names: Sequence[str], workings: Workings) -> dict[int, float]:
         """The share of each stack in all events."""
@@ -81,15 +84,15 @@ class DerivationChoice:
 
     def _choose(self, names: Sequence[str], workings: Workings) -> None:
         """Take the cheapest plan, if it is so much cheaper than the one in use that to switch pays (gamma)."""
-        chase = self.weighed = costs(names, self.queries, workings)
+        chase = self.weighed = costs(names, self.queries, workings, every=self.weighs_all)
         known = {way.derivation: way for way in chase.ways}
         current = {t: known[d] for t, d in self.chosen.items() if d in known}
         best = chase.cheapest()
         alone, now, then = chase.cost({}), chase.cost(current), chase.cost(best)
-        if then * SWITCH < now:
+        if then * (SWITCH if self._decided else 1.0) < now:
             current, now = best, then
         self.chosen = {target: way.derivation for target, way in current.items()}
-        self.expected = now, alone
+        self.expected, self._decided = (now, alone), True
         self._costs = {target: (way.steps.cost, chase.own[target].alone.cost) for target, way in current.items()}
 
     def summary(self) -> Iterator[str]:

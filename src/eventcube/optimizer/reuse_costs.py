@@ -7,48 +7,36 @@ source; from specific to general = what it costs to drop twins, and the deltas.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from eventcube.optimizer.chase import Chase, Own, Steps, Way
-from eventcube.optimizer.cost import BY_STATE, KEEP_LATEST
-from eventcube.optimizer.program import ProgramEstimate, StrategyCost
-from eventcube.optimizer.statistics import Events
+from eventcube.optimizer.cost import CALL, CHUNK, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
+from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
+from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
+from eventcube.optimizer.workings import Workings
 from eventcube.plan.step_tree import Branch, shareable, step_tree
-from eventcube.plan.steps import Narrow, Program
-from eventcube.plan.workload import Arrangement, Derivation, StackKey, WorkloadQuery
+from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Narrow, Program, Reject, Term
+from eventcube.plan.workload import Arrangement, Delta, Derivation, StackKey, WorkloadQuery
 
 # The programs of a query, by number.
 _BACKWARD, _FROM_START, _ALL = range(3)
+_WINDOWS = (Term.WINDOW_START, Term.WINDOW_END)
 
 
-class Workings(Protocol):
-    """What the optimizer may ask of the engine about one evaluation."""
+def costs(
+    names: Sequence[str], queries: Mapping[str, WorkloadQuery], workings: Workings, *, every: bool = False
+) -> Chase:
+    """What queries cost by themselves and from each other; sources that have nothing due count, too.
 
-    @property
-    def size(self) -> int:
-        """How many events there are."""
-
-    @property
-    def due(self) -> int:
-        """How many of them are due."""
-
-    def events(self, name: str, stacks: tuple[StackKey, ...] | None = None) -> Events:
-        """The events as a query sees them, or as it does with other stacks."""
-
-    def materializes(self, name: str) -> bool:
-        """Whether the matches of a query are made, not only counted."""
-
-    def strategy_cost(self, name: str) -> StrategyCost:
-        """What strategies for the nested parts of a query cost."""
-
-
-def costs(names: Sequence[str], queries: Mapping[str, WorkloadQuery], workings: Workings) -> Chase:
-    """What queries cost by themselves and from each other; sources that have nothing due count, too."""
-    ways = [d for name in names for d in queries[name].derivations]
-    wanted = {*names, *(d.source for d in ways)}
+    Ways that cannot cost less than the query by itself are left out, unless `every` one is asked for.
+    """
+    derivations = [d for name in names for d in queries[name].derivations]
+    wanted = {*names, *(d.source for d in derivations)}
     estimates = _Estimates({name: query for name, query in queries.items() if name in wanted}, workings)
-    return Chase(estimates.all_own(), [estimates.way(derivation) for derivation in ways])
+    own = estimates.all_own()
+    if not every:
+        derivations = [d for d in derivations if estimates.at_least(d) < own[d.target].alone.cost]
+    return Chase(own, [estimates.way(derivation) for derivation in derivations])
 
 
 class _Estimates:
@@ -56,117 +44,181 @@ class _Estimates:
 
     def __init__(self, queries: Mapping[str, WorkloadQuery], workings: Workings) -> None:
         self._queries, self._workings = queries, workings
-        self._known: dict[tuple[str, bool], ProgramEstimate] = {}
-        self._results: dict[tuple[str, bool], float] = {}
+        self._statistics = StackStatistics(queries, workings)
+        self._materializes = {name: workings.materializes(name) for name in queries}
+        self._known: dict[str, ProgramEstimate] = {}
+        self._results: dict[tuple[str, bool], Partial] = {}
 
-    def _of(self, name: str, *, made: bool | None = None) -> ProgramEstimate:
-        """The estimate of a query whose matches are made, or counted, or as it is asked."""
-        materialize = self._workings.materializes(name) if made is None else made
-        if (name, materialize) not in self._known:
-            plan, cost = self._queries[name].plan, self._workings.strategy_cost(name)
-            estimate = ProgramEstimate(plan, self._workings.events(name), cost, materialize=materialize)
-            self._known[name, materialize] = estimate
-        return self._known[name, materialize]
+    def _estimate(self, name: str, stacks: tuple[StackKey, ...] | None = None) -> ProgramEstimate:
+        """The estimate of a query as it is asked, or of the same with other stacks."""
+        if stacks is not None or name not in self._known:
+            query, cost = self._queries[name], self._workings.strategy_cost(name)
+            slots = StackSlots(self._statistics, self._workings, name, query, query.stacks if stacks is None else stacks)
+            estimate = ProgramEstimate(query.plan, slots, cost, materialize=self._materializes[name])
+            if stacks is not None:
+                return estimate
+            self._known[name] = estimate
+        return self._known[name]
 
     def all_own(self) -> dict[str, Own]:
         """What each query costs by itself."""
-        shared = shared_steps(self._queries, self._workings)
+        shared = shared_steps(self._queries, self._materializes)
         return {name: self._own(name, query, shared) for name, query in self._queries.items()}
 
     def _own(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
-        as_asked, made = self._of(name), self._of(name, made=True)
+        def steps(program: Program, number: int) -> tuple[Steps, float]:
+            return self._steps(name, program, query.stacks, shared.get((name, number), ()))
 
-        def steps(estimate: ProgramEstimate, program: Program, number: int) -> Steps:
-            costs = estimate.step_costs(program)
-            return Steps(sum(costs), tuple(zip(shared.get((name, number), ()), costs, strict=False)))
-
-        alone = steps(as_asked, query.plan.program, _BACKWARD)
-        making = made.cost(query.plan.program) - alone.cost
-        all_matches = None if query.unrestricted is None else steps(made, query.unrestricted, _ALL)
+        alone, making = steps(query.plan.program, _BACKWARD)
+        all_matches = None
+        if query.unrestricted is not None:
+            found, made = steps(query.unrestricted, _ALL)
+            all_matches = found + Steps(made)
         if query.from_start is None:
             return Own(alone, making, all_matches)
         group = query.arrangement, tuple(query.stacks[slot] for slot in query.plan.positive[:2])
-        return Own(alone, making, all_matches, steps(as_asked, query.from_start, _FROM_START), group)
+        return Own(alone, making, all_matches, steps(query.from_start, _FROM_START)[0], group)
 
-    def _matches(self, name: str, *, due: bool) -> float:
-        """How many matches a query has, due or all."""
+    def _steps(
+        self,
+        name: str,
+        program: Program,
+        stacks: tuple[StackKey, ...],
+        shared: Iterable[Hashable] = (),
+        before: Partial = NOTHING,
+        narrowed: Mapping[int, float] = NOTHING_NARROWED,
+    ) -> tuple[Steps, float]:
+        """What a program costs for some partial matches, as it is asked, and what it costs more to make matches.
+
+        That includes windows and links. The first steps are those of `shared`, which others may have, too.
+        """
+        query = self._queries[name]
+        estimate = self._estimate(name, None if stacks is query.stacks else stacks)
+        costs, counts, at = list[float](), [before.count], before
+        for cost, at in estimate.steps(program, before, narrowed):
+            costs.append(cost)
+            counts.append(at.count)
+        found = dict(self._found(query.arrangement, program, stacks, counts))
+        common = (*zip(shared, costs, strict=False), *found.items())
+        return Steps(sum(costs) + sum(found.values()), common), estimate.making(program, at)
+
+    def _found(
+        self, arrangement: Arrangement, program: Program, stacks: Sequence[StackKey], partial: Sequence[float]
+    ) -> Iterator[tuple[Hashable, float]]:
+        """What must be found once for all events, because of the steps: windows, and links into stacks."""
+        size, order = self._workings.size, arrangement.sort_key
+        for step, rows in zip(program, partial, strict=False):
+            bind = step.bind if isinstance(step, KeepLatest) else step
+            if not isinstance(bind, Bind | Reject) or bind.lower is None or bind.upper is None:
+                continue
+            for bound in (bind.lower, bind.upper):
+                if bound.term in _WINDOWS:
+                    yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
+            # For a few partial matches places are sought one by one.
+            if isinstance(bind, Bind) and min(rows, CHUNK) * 32 >= size:
+                for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
+                    yield (order, stacks[slot]), LINK * size
+
+    def _matches(self, derivation: Derivation) -> Partial:
+        """The matches of the source, those due or all."""
+        name, due = derivation.source, derivation.same_trigger
         if (name, due) not in self._results:
-            query, estimate = self._queries[name], self._of(name, made=True)
+            query = self._queries[name]
             program = query.plan.program if due or query.unrestricted is None else query.unrestricted
-            self._results[name, due] = estimate.results(program)
+            self._results[name, due] = self._estimate(name).results(program)
         return self._results[name, due]
+
+    def at_least(self, derivation: Derivation) -> float:
+        """What a derivation costs at least: each match of the source goes through its first step."""
+        if derivation.source_steps:
+            return self._matches(derivation).count * KEEP_LATEST
+        match derivation.program[:1]:
+            case (Bind(),):
+                return self._matches(derivation).count * RANGE
+            case (Narrow(),):
+                return self._matches(derivation).count * NARROW
+        return 0.0
 
     def way(self, derivation: Derivation) -> Way:
         """What a derivation costs."""
-        target = derivation.target
-        matches = self._matches(derivation.source, due=derivation.same_trigger)
-        at_once = not derivation.program and not derivation.source_steps
-        program = derivation.program if derivation.same_trigger else derivation.due_program
-        bound, narrowed = len(derivation.slots), self._narrowed(derivation)
-        taken = matches * KEEP_LATEST * len(derivation.source_steps)
-        costs = [step for step, _ in self._of(target).steps(program, matches, bound, narrowed)]
-        making = 0.0
-        if program and not self._workings.materializes(target):
-            making = sum(step for step, _ in self._of(target, made=True).steps(program, matches, bound, narrowed))
-            making -= sum(costs)
-        deltas = [self._delta(derivation, number) for number in range(len(derivation.deltas))]
-        total = taken + sum(costs) + sum(cost for cost, _ in deltas)
-        return Way(
-            derivation,
-            Steps(total, tuple(zip(_narrowing(derivation, program), costs, strict=False))),
-            at_once and not self._workings.materializes(target),
-            making + sum(more for _, more in deltas),
-            matches * BY_STATE if derivation.same_trigger else 0.0,
-        )
+        target, query = derivation.target, self._queries[derivation.target]
+        matches = self._matches(derivation)
+        begin, narrowed = matches._replace(bound=len(derivation.slots)), self._narrowed(derivation)
 
-    def _delta(self, derivation: Derivation, number: int) -> tuple[float, float]:
-        """What a delta costs as it is asked, and what it costs more to make its matches."""
-        name, delta = derivation.target, derivation.deltas[number]
-        plan, strategy_cost = self._queries[name].plan, self._workings.strategy_cost(name)
-        events = self._workings.events(name, delta.stacks)
-        made = ProgramEstimate(plan, events, strategy_cost, materialize=True)
-        if self._workings.materializes(name):
-            return made.cost(delta.program), 0.0
-        counted = ProgramEstimate(plan, events, strategy_cost, materialize=False).cost(delta.program)
-        return counted, made.cost(delta.program) - counted
+        def steps(program: Program) -> tuple[Steps, float]:
+            return self._steps(target, program, query.stacks, _narrowing(derivation, program), begin, narrowed)
+
+        own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
+        filtered = steps(derivation.due_program)[0] if derivation.same_trigger else own
+        twins = (matches.count * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
+        found, everything = Steps(twins), Steps(twins)
+        for delta in derivation.deltas:
+            due, unrestricted, more = self._delta(target, query, delta)
+            found, everything, making = found + due, everything + unrestricted, making + more
+        at_once = not (self._materializes[target] or derivation.program or derivation.source_steps)
+        all_steps = own + everything if derivation.deltas else None
+        return Way(derivation, own + found, at_once, making, filtered + found, all_steps)
+
+    def _delta(self, name: str, query: WorkloadQuery, delta: Delta) -> tuple[Steps, Steps, float]:
+        """What a delta costs as it is asked, what it costs to find all its matches, and more to make those due."""
+        differences = {
+            (query.arrangement.sort_key, stack, "difference"): DIFFERENCE * self._statistics.count(stack[0])
+            for stack in delta.stacks
+            if not isinstance(stack, int)
+        }
+        prepared = Steps(sum(differences.values()), tuple(differences.items()))
+        found, making = self._steps(name, delta.program, delta.stacks)
+        everything, made = self._steps(name, delta.unrestricted, delta.stacks)
+        return found + prepared, everything + prepared + Steps(made), making
 
     def _narrowed(self, derivation: Derivation) -> dict[int, float]:
         """For each slot with fewer events in the target than in the source, the share that is left."""
-        source, target = self._queries[derivation.source], self._queries[derivation.target]
-        ours, theirs = self._workings.events(derivation.target), self._workings.events(derivation.source)
+        source, target = self._queries[derivation.source].stacks, self._queries[derivation.target].stacks
+        count = self._statistics.count
         return {
-            own: len(ours.rows(own)) / max(1, len(theirs.rows(slot)))
+            own: count(target[own]) / max(1.0, count(source[slot]))
             for slot, own in derivation.slots
-            if source.stacks[slot] != target.stacks[own]
+            if source[slot] != target[own]
         }
 
 
 def _narrowing(derivation: Derivation, program: Program) -> Iterator[Hashable]:
-    """The first steps of a derivation that others from the same source may have, too: they narrow the same slots."""
+    """The first steps of a derivation that others from the same source may have: by state, and by narrower types."""
     slots = {own: slot for slot, own in derivation.slots}
     path: tuple[object, ...] = (derivation.source,)
     for step in program:
-        if not isinstance(step, Narrow):
-            return
-        path = (*path, slots[step.slot], step.stack)
+        match step:
+            case FilterByState():
+                path = (*path, "due")
+            case Narrow(slot, stack):
+                path = (*path, slots[slot], stack)
+            case _:
+                return
         yield path
 
 
-def shared_steps(queries: Mapping[str, WorkloadQuery], workings: Workings) -> dict[tuple[str, int], list[int]]:
+def shared_steps(
+    queries: Mapping[str, WorkloadQuery], materializes: Mapping[str, bool]
+) -> dict[tuple[str, int], list[int]]:
     """For each program of a query the numbers of its first steps that other programs have, too."""
-    branches: dict[Arrangement, list[Branch]] = {}
+    # Programs that begin with the same stack: no others can have steps in common.
+    alike: dict[Hashable, list[tuple[str, int, Program]]] = {}
     for name, query in queries.items():
-        counted = not workings.materializes(name)
         programs = [(_BACKWARD, query.plan.program), (_FROM_START, query.from_start), (_ALL, query.unrestricted)]
-        branches.setdefault(query.arrangement, []).extend(
-            Branch(name, program, query.stacks, shareable(program, counted=counted), delta=number)
-            for number, program in programs
-            if program is not None
-        )
+        for number, program in programs:
+            if program is not None and isinstance(program[0], Bind):
+                key = query.arrangement, program[0].states, query.stacks[program[0].slot]
+                alike.setdefault(key, []).append((name, number, program))
     shared: dict[tuple[str, int], list[int]] = {}
     steps = 0
-    for group in branches.values():
-        for node in step_tree(group).walk():
+    for group in alike.values():
+        if len({name for name, _, _ in group}) == 1:
+            continue
+        branches = (
+            Branch(name, p, queries[name].stacks, shareable(p, counted=not materializes[name]), delta=number)
+            for name, number, p in group
+        )
+        for node in step_tree(branches).walk():
             steps += 1
             for leaf in node.all_leaves():
                 shared.setdefault((leaf.query, leaf.delta), []).append(steps)

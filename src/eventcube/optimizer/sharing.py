@@ -74,7 +74,7 @@ class SharingChoice:
         for names in heads(candidates):
             group = [by_name[name] for name in names]
             estimates = {
-                c.name: ProgramEstimate(c.plan, events(c.name), strategy_cost, materialize=c.materialize) for c in group
+                c.name: ProgramEstimate.of_events(c.plan, events(c.name), strategy_cost, materialize=c.materialize) for c in group
             }
             forward = _cost(group, {c.name: c.from_start for c in group}, estimates)
             backward = _cost(group, {c.name: c.backward for c in group}, estimates)

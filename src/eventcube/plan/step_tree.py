@@ -9,7 +9,7 @@ from typing import Any
 
 from eventcube.nodes import walk
 from eventcube.options import ITERATIVE
-from eventcube.plan.steps import Nested, Program, Reject, Step
+from eventcube.plan.steps import Bind, Nested, Program, Reject, Step
 from eventcube.plan.workload import StackKey
 
 # Slots that a step binds, in keys of steps: whatever their numbers are.
@@ -84,7 +84,8 @@ def shareable(program: Program, *, counted: bool) -> int:
 
 
 def _keeps_results(step: Step) -> bool:
-    return any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
+    # A join holds no other steps.
+    return not isinstance(step, Bind) and any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
 
 
 def step_tree(branches: Iterable[Branch], bound: Sequence[StackKey] = ()) -> StepTree:

@@ -9,6 +9,7 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.cube.graph import CubeGraph, Edge
 from eventcube.cube.refinement import can_feed
 from eventcube.engine.reuse.case import Member, reuse_cases
+from eventcube.engine.reuse.known import Known
 from eventcube.options import INDEPENDENT
 from eventcube.plan.planned import Planned, plan_together
 from eventcube.plan.workload import Derivation, WorkloadPlan, WorkloadQuery
@@ -24,7 +25,8 @@ def plan_shared(plans: Mapping[str, Planned], concepts: Concepts | None, sharing
 
 def with_derivations(workload: WorkloadPlan, plans: Mapping[str, Planned], graph: CubeGraph) -> WorkloadPlan:
     """The workload with the derivations of its queries, and with programs that find all matches of their sources."""
-    members = {name: Member(name, plans[name], query) for name, query in workload.queries.items()}
+    known = Known()
+    members = {name: Member(name, plans[name], query, known) for name, query in workload.queries.items()}
     found: dict[str, list[Derivation]] = {}
     for edge in graph.pairs.values():
         for derivation in _derivations(edge, members):
