@@ -25,7 +25,7 @@ class StoredEvents:
         return self._store.stack(slot, states).rows
 
     def windows(self, rows: Ints, *, forward: bool) -> Ints:
-        """For each of the rows the first row of the window that ends there; `forward`: the end of the one from there on."""
+        """For each of the rows the first row of the window up to there; `forward`: the end of the one from there on."""
         return self._store.windows_at(rows, ends=forward)
 
     def values(self, expression: Expression, rows: Ints) -> Array:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, links, read_only, seek
+from eventcube.engine.kernels import Array, Bools, Ints, count_between, links, read_only, seek
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
@@ -37,6 +37,14 @@ class Stack:
             # The position for every row of the store: the papers' links, from any other stack.
             self._links = links(self.rows, self._size)
         return self._links[rows]
+
+    def count_between(self, lower: Ints, upper: Ints) -> int:
+        """How many events there are from each lower row to before the upper one, in all."""
+        if self._links is None and len(lower) < self._size // 32:
+            return int(np.maximum(self.positions(upper) - self.positions(lower), 0).sum())
+        if self._links is None:
+            self._links = links(self.rows, self._size)
+        return count_between(self._links, lower, upper)
 
     def has(self, rows: Ints) -> Bools:
         """For each row whether it is in the stack; a row of -1, of a slot that is not taken, counts as one."""

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.choose import HOLD_PAIRS, SWITCH
+from eventcube.optimizer.rates import Rates
 from eventcube.optimizer.reuse_costs import costs
 from eventcube.optimizer.workings import Workings
 from eventcube.options import BOTTOM_UP, INDEPENDENT, TOP_DOWN
 from eventcube.plan.routes import leads_back
 from eventcube.plan.workload import Derivation, WorkloadQuery
-
-# Weigh plans again only if the rate of some events has changed by so much (the paper's theta).
-DRIFT = 0.2
 
 
 class DerivationChoice:
@@ -37,7 +35,7 @@ class DerivationChoice:
         self.weighed: Chase | None = None
         self.weighs_all = False
         self._decided = False
-        self._rates: Mapping[int, float] = {}
+        self._rates = Rates()
         self._pairs = self._due = 0
 
     def fix(self, chosen: Mapping[str, Derivation]) -> None:
@@ -58,33 +56,28 @@ class DerivationChoice:
         self._pairs += due * workings.size
         if self._pairs > HOLD_PAIRS:
             self._pairs, self._due = 0, due
-            rates = self._current_rates(names, workings)
-            if self._have_changed(rates):
-                self._rates = rates
-                self._choose(names, workings)
+            self._rates.note(self._current_rates(workings), workings.size)
+            if self._rates.have_changed:
+                self._rates.decide()
+                self._choose(workings)
         elif 2 * due < self._due and self.chosen:
             # For so few events, what was chosen for many need not hold, and to weigh it again does not pay.
-            self.chosen, self._rates, self._due, self._decided = {}, {}, 0, False
+            self.chosen, self._rates, self._due, self._decided = {}, Rates(), 0, False
 
-    def _current_rates(self, names: Sequence[str], workings: Workings) -> dict[int, float]:
+    def _current_rates(self, workings: Workings) -> dict[int, float]:
         """The share of each stack in all events."""
         rates: dict[int, float] = {}
-        for name in names:
-            events, stacks = workings.events(name), self.queries[name].stacks
-            for slot, stack in enumerate(stacks):
+        for name, query in self.queries.items():
+            events = None
+            for slot, stack in enumerate(query.stacks):
                 if stack not in rates:
+                    events = events or workings.events(name)
                     rates[stack] = len(events.rows(slot)) / max(1, events.size)
         return rates
 
-    def _have_changed(self, rates: Mapping[int, float]) -> bool:
-        before = self._rates
-        return rates.keys() != before.keys() or any(
-            abs(rate - before[stack]) > DRIFT * max(rate, before[stack]) for stack, rate in rates.items()
-        )
-
-    def _choose(self, names: Sequence[str], workings: Workings) -> None:
+    def _choose(self, workings: Workings) -> None:
         """Take the cheapest plan, if it is so much cheaper than the one in use that to switch pays (gamma)."""
-        chase = self.weighed = costs(names, self.queries, workings, every=self.weighs_all)
+        chase = self.weighed = costs(self.queries, workings, every=self.weighs_all)
         known = {way.derivation: way for way in chase.ways}
         current = {t: known[d] for t, d in self.chosen.items() if d in known}
         best = chase.cheapest()

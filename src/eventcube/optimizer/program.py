@@ -11,13 +11,17 @@ import numpy as np
 from eventcube.optimizer.cost import (
     BIND,
     BY_STATE,
+    CACHED,
     CALL,
     CHUNK,
     COPY,
+    COUNTED,
+    EVENTS_IN_LINE,
     EXTEND,
     FENCE,
     IN_ORDER,
     KEEP_LATEST,
+    LINE,
     NARROW,
     NARROWED,
     RANGE,
@@ -51,17 +55,13 @@ StrategyCost = Callable[[str, Load], float]
 
 NOTHING_NARROWED: Mapping[int, float] = MappingProxyType({})
 _DUE = frozenset({State.DUE})
+_WINDOWS = (Term.WINDOW_START, Term.WINDOW_END)
 _ORDERED = (Term.BEFORE_FIRST, Term.BEFORE_LAST, Term.AFTER_LAST, Term.AFTER_FIRST)
 
 
 def due_events(plan: PhysicalQuery, events: Events) -> int:
     """How many events matches are to be found for."""
     return sum(len(events.rows(slot, _DUE)) for slot in (plan.first if plan.forward else plan.last))
-
-
-def _is_range(bind: Bind) -> bool:
-    """Whether the events of a join are all those of a range, so that their number is known without looking at them."""
-    return not (bind.compare or bind.distinct or bind.filters)
 
 
 class Partial(NamedTuple):
@@ -71,14 +71,14 @@ class Partial(NamedTuple):
     tables the partial matches come in: each is a call of every step that follows, however little of it is left.
     """
 
-    count: float = 1.0
+    rows: float = 1.0
     bound: int = 0
     spread: float = 0.0
     tables: float = 1.0
 
-    def of(self, count: float) -> Partial:
+    def of(self, rows: float) -> Partial:
         """So many of the same."""
-        return Partial(count, self.bound, self.spread, self.tables)
+        return Partial(rows, self.bound, self.spread, self.tables)
 
 
 NOTHING = Partial()
@@ -86,6 +86,10 @@ NOTHING = Partial()
 
 class Slots(Protocol):
     """What an estimate needs to know about the events of a query's slots."""
+
+    @property
+    def size(self) -> int:
+        """How many events there are."""
 
     @property
     def new(self) -> float:
@@ -147,12 +151,12 @@ class ProgramEstimate:
         """The results of the program."""
         return ([NOTHING] + [partial for _, partial in self.steps(program)])[-1]
 
-    def making(self, program: Program, end: Partial) -> float:
-        """What it costs more to make the results, if they are only counted; these are all there are."""
-        if self._materialize or not program:
+    def making(self, program: Program, before: Partial, end: Partial) -> float:
+        """What it costs more to make the results, if they are only counted, of the partial matches before them."""
+        last = program[-1] if program else None
+        if self._materialize or not isinstance(last, Bind) or not last.is_range:
             return 0.0
-        last = program[-1]
-        return end.count * (EXTEND + COPY * (end.bound - 1)) if isinstance(last, Bind) and _is_range(last) else 0.0
+        return before.rows * (RANGE - COUNTED) + end.rows * (EXTEND + COPY * before.bound)
 
     def steps(
         self, program: Program, at: Partial = NOTHING, narrowed: Mapping[int, float] = NOTHING_NARROWED
@@ -168,11 +172,13 @@ class ProgramEstimate:
                 case Bind():
                     fenced = sum(self._slots.in_window(fence.slot) for fence in step.fences) / max(1.0, at.spread)
                     extensions = self._extensions(step, at) / (1.0 + fenced)
-                    made = 0.0 if counted and _is_range(step) else extensions * (EXTEND + COPY * at.bound)
-                    cost = BIND + calls + at.count * (RANGE + FENCE * len(step.fences) + made)
-                    count = at.count * extensions
+                    only_range = counted and step.is_range
+                    row = COUNTED if only_range else RANGE + extensions * (EXTEND + COPY * at.bound)
+                    cost = BIND + calls + at.rows * (row + FENCE * len(step.fences))
+                    cost += self._looked_up(step, at.rows, 1 if only_range else 2)
+                    rows = at.rows * extensions
                     spread = at.spread + 1.0 / (1.0 + fenced)
-                    at = Partial(count, at.bound + 1, spread, at.tables + count / CHUNK)
+                    at = Partial(rows, at.bound + 1, spread, at.tables + rows / CHUNK)
                 case Nested(slots=slots):
                     load = self._load(step, at, counted)
                     cost = self._strategy_cost(step.strategy, load)
@@ -182,26 +188,34 @@ class ProgramEstimate:
                     branches = [list(self.steps(branch, at)) for branch in programs]
                     cost = sum(cost for branch in branches for cost, _ in branch)
                     ends = [branch[-1][1] if branch else at for branch in branches]
-                    count, tables = sum(end.count for end in ends), sum(end.tables for end in ends)
-                    at = Partial(count, max(end.bound for end in ends), max(end.spread for end in ends), tables)
+                    rows, tables = sum(end.rows for end in ends), sum(end.tables for end in ends)
+                    at = Partial(rows, max(end.bound for end in ends), max(end.spread for end in ends), tables)
                 case Reject():
-                    cost = calls + at.count * REJECT
-                    at = at.of(at.count / (1.0 + self._negated(step, at)))
+                    cost = calls + at.rows * REJECT
+                    at = at.of(at.rows / (1.0 + self._negated(step, at)))
                 case Narrow(slot):
-                    left = at.count * narrowed.get(slot, 1.0)
-                    cost = calls + at.count * NARROW + left * NARROWED
+                    left = at.rows * narrowed.get(slot, 1.0)
+                    cost = calls + at.rows * NARROW + left * NARROWED
                     at = at.of(left)
                 case FilterByState():
-                    cost = calls + at.count * BY_STATE
-                    at = at.of(at.count * self._slots.new)
+                    cost = calls + at.rows * BY_STATE
+                    at = at.of(at.rows * self._slots.new)
                 case InOrder(pairs):
-                    cost = calls + at.count * IN_ORDER
-                    at = at.of(at.count * 0.5 ** len(pairs))
+                    cost = calls + at.rows * IN_ORDER
+                    at = at.of(at.rows * 0.5 ** len(pairs))
                 case KeepLatest():
-                    cost = calls + at.count * KEEP_LATEST
+                    cost = calls + at.rows * KEEP_LATEST
                 case _:
-                    cost = calls + at.count
+                    cost = calls + at.rows
             yield cost, at
+
+    def _looked_up(self, bind: Bind, rows: float, passes: int) -> float:
+        """What it costs that links, in so many passes, and windows lie far apart in memory if events are many."""
+        size = self._slots.size
+        if size <= CACHED or bind.lower is None or bind.upper is None:
+            return 0.0
+        windows = (bind.lower.term in _WINDOWS) + (bind.upper.term in _WINDOWS)
+        return LINE * min(rows, size / EVENTS_IN_LINE) * (passes + windows + len(bind.fences))
 
     def _negated(self, reject: Reject, at: Partial) -> float:
         """How many events of a negated component lie in its interval; 0 for a part of several."""
@@ -216,7 +230,7 @@ class ProgramEstimate:
         key = None if standalone is None else standalone.key
         load = Load(
             profile,
-            at.count,
+            at.rows,
             materialize=not counted,
             sorted_view=self._sorted or profile.keyed,
             missing=self._slots.new * max(self._slots.count(slot) for slot in profile.last),

@@ -8,10 +8,12 @@ source; from specific to general = what it costs to drop twins, and the deltas.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
-from eventcube.optimizer.chase import Chase, Own, Steps, Way
+from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.cost import CALL, CHUNK, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
 from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
+from eventcube.optimizer.reuse_plan import Own, Steps, Way
 from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
 from eventcube.optimizer.workings import Workings
 from eventcube.plan.step_tree import Branch, shareable, step_tree
@@ -23,15 +25,13 @@ _BACKWARD, _FROM_START, _ALL = range(3)
 _WINDOWS = (Term.WINDOW_START, Term.WINDOW_END)
 
 
-def costs(
-    names: Sequence[str], queries: Mapping[str, WorkloadQuery], workings: Workings, *, every: bool = False
-) -> Chase:
-    """What queries cost by themselves and from each other; sources that have nothing due count, too.
+def costs(queries: Mapping[str, WorkloadQuery], workings: Workings, *, every: bool = False) -> Chase:
+    """What queries that can be computed from each other cost so, and by themselves.
 
     Ways that cannot cost less than the query by itself are left out, unless `every` one is asked for.
     """
-    derivations = [d for name in names for d in queries[name].derivations]
-    wanted = {*names, *(d.source for d in derivations)}
+    derivations = [d for query in queries.values() for d in query.derivations]
+    wanted = {name for d in derivations for name in (d.source, d.target)}
     estimates = _Estimates({name: query for name, query in queries.items() if name in wanted}, workings)
     own = estimates.all_own()
     if not every:
@@ -44,7 +44,7 @@ class _Estimates:
 
     def __init__(self, queries: Mapping[str, WorkloadQuery], workings: Workings) -> None:
         self._queries, self._workings = queries, workings
-        self._statistics = StackStatistics(queries, workings)
+        self._statistics = StackStatistics(queries, workings.events)
         self._materializes = {name: workings.materializes(name) for name in queries}
         self._known: dict[str, ProgramEstimate] = {}
         self._results: dict[tuple[str, bool], Partial] = {}
@@ -53,7 +53,7 @@ class _Estimates:
         """The estimate of a query as it is asked, or of the same with other stacks."""
         if stacks is not None or name not in self._known:
             query, cost = self._queries[name], self._workings.strategy_cost(name)
-            slots = StackSlots(self._statistics, self._workings, name, query, query.stacks if stacks is None else stacks)
+            slots = StackSlots(self._statistics, query, partial(self._workings.events, name, stacks), stacks)
             estimate = ProgramEstimate(query.plan, slots, cost, materialize=self._materializes[name])
             if stacks is not None:
                 return estimate
@@ -94,13 +94,12 @@ class _Estimates:
         """
         query = self._queries[name]
         estimate = self._estimate(name, None if stacks is query.stacks else stacks)
-        costs, counts, at = list[float](), [before.count], before
-        for cost, at in estimate.steps(program, before, narrowed):
-            costs.append(cost)
-            counts.append(at.count)
-        found = dict(self._found(query.arrangement, program, stacks, counts))
+        estimated = [*estimate.steps(program, before, narrowed)]
+        costs, made = [cost for cost, _ in estimated], [before, *(at for _, at in estimated)]
+        found = dict(self._found(query.arrangement, program, stacks, [at.rows for at in made]))
         common = (*zip(shared, costs, strict=False), *found.items())
-        return Steps(sum(costs) + sum(found.values()), common), estimate.making(program, at)
+        making = estimate.making(program, *made[-2:]) if program else 0.0
+        return Steps(sum(costs) + sum(found.values()), common), making
 
     def _found(
         self, arrangement: Arrangement, program: Program, stacks: Sequence[StackKey], partial: Sequence[float]
@@ -131,12 +130,12 @@ class _Estimates:
     def at_least(self, derivation: Derivation) -> float:
         """What a derivation costs at least: each match of the source goes through its first step."""
         if derivation.source_steps:
-            return self._matches(derivation).count * KEEP_LATEST
+            return self._matches(derivation).rows * KEEP_LATEST
         match derivation.program[:1]:
             case (Bind(),):
-                return self._matches(derivation).count * RANGE
+                return self._matches(derivation).rows * RANGE
             case (Narrow(),):
-                return self._matches(derivation).count * NARROW
+                return self._matches(derivation).rows * NARROW
         return 0.0
 
     def way(self, derivation: Derivation) -> Way:
@@ -150,7 +149,7 @@ class _Estimates:
 
         own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
         filtered = steps(derivation.due_program)[0] if derivation.same_trigger else own
-        twins = (matches.count * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
+        twins = (matches.rows * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
         found, everything = Steps(twins), Steps(twins)
         for delta in derivation.deltas:
             due, unrestricted, more = self._delta(target, query, delta)

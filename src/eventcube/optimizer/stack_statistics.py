@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from eventcube.optimizer.statistics import Events, Ints, Statistics
-from eventcube.optimizer.workings import Workings
 from eventcube.plan.expressions import Expression
 from eventcube.plan.steps import State
-from eventcube.plan.workload import Arrangement, StackKey, WorkloadQuery
+from eventcube.plan.workload import Arrangement, StackKey
 
 _DUE = frozenset({State.DUE})
+
+
+class Stacked(Protocol):
+    """A query that sees events on stacks, one for each of its slots."""
+
+    @property
+    def stacks(self) -> tuple[int, ...]:
+        """The stack of each slot."""
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """How it sees the events."""
+
+    @property
+    def triggers(self) -> tuple[int, ...]:
+        """The slots among which is the event that makes a match due."""
 
 
 class StackStatistics:
     """Counts of the stacks of some queries, which sort the events alike."""
 
-    def __init__(self, queries: Mapping[str, WorkloadQuery], workings: Workings) -> None:
-        self._workings = workings
+    def __init__(self, queries: Mapping[str, Stacked], events: Callable[[str], Events]) -> None:
+        self._events_of = events
         self._events: dict[str, Events] = {}
         # A query and a slot of it for each stack.
         self._places = {stack: (name, slot) for name, q in queries.items() for slot, stack in enumerate(q.stacks)}
@@ -28,10 +45,15 @@ class StackStatistics:
         self._windows: dict[tuple[Arrangement, tuple[StackKey, ...]], Ints] = {}
         self._inside: dict[tuple[Arrangement, tuple[StackKey, ...], StackKey], float] = {}
 
+    @cached_property
+    def size(self) -> int:
+        """How many events there are."""
+        return self.events(next(iter(self._queries.values()))).size
+
     def events(self, name: str) -> Events:
         """The events as a query sees them."""
         if name not in self._events:
-            self._events[name] = self._workings.events(name)
+            self._events[name] = self._events_of(name)
         return self._events[name]
 
     def _rows(self, stack: int, states: frozenset[State] | None = None) -> Ints:
@@ -76,20 +98,20 @@ class StackStatistics:
 class StackSlots:
     """The slots of a query, or of a delta with other stacks."""
 
-    __slots__ = ("_name", "_query", "_stacks", "_statistics", "_triggers", "_workings", "new")
+    __slots__ = ("_arrangement", "_events", "_stacks", "_statistics", "_triggers", "new", "size")
 
     def __init__(
         self,
         statistics: StackStatistics,
-        workings: Workings,
-        name: str,
-        query: WorkloadQuery,
-        stacks: tuple[StackKey, ...],
+        query: Stacked,
+        events: Callable[[], Events],
+        stacks: tuple[StackKey, ...] | None = None,
     ) -> None:
-        self._statistics, self._workings, self._name, self._query = statistics, workings, name, query
-        self._stacks = stacks
-        self._triggers = tuple(stacks[slot] for slot in query.triggers)
+        self._statistics, self._arrangement, self._events = statistics, query.arrangement, events
+        self._stacks: tuple[StackKey, ...] = stacks or query.stacks
+        self._triggers = tuple(self._stacks[slot] for slot in query.triggers)
         due = sum(statistics.count(stack, _DUE) for stack in self._triggers)
+        self.size = statistics.size
         self.new = due / max(1.0, sum(map(statistics.count, self._triggers)))
 
     def count(self, slot: int, states: frozenset[State] | None = None) -> float:
@@ -98,10 +120,8 @@ class StackSlots:
 
     def in_window(self, slot: int) -> float:
         """How many events of a slot lie in a window, on average."""
-        return self._statistics.in_window(self._query.arrangement, self._triggers, self._stacks[slot])
+        return self._statistics.in_window(self._arrangement, self._triggers, self._stacks[slot])
 
     def distinct(self, slot: int, expression: Expression) -> float:
         """How many different values the events of a slot have."""
-        own = self._stacks == self._query.stacks
-        events = self._statistics.events(self._name) if own else self._workings.events(self._name, self._stacks)
-        return Statistics(events).distinct(slot, expression)
+        return Statistics(self._events()).distinct(slot, expression)

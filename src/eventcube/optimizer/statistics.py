@@ -31,7 +31,7 @@ class Events(Protocol):
         """The rows of the events that a slot takes, ascending, optionally only those of some states."""
 
     def windows(self, rows: Ints, *, forward: bool) -> Ints:
-        """For each of the rows the first row of the window that ends there; `forward`: the end of the one from there on."""
+        """For each of the rows the first row of the window up to there; `forward`: the end of the one from there on."""
 
     def values(self, expression: Expression, rows: Ints) -> npt.NDArray[Any]:
         """The values of an expression for some rows, without nulls."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -84,8 +84,10 @@ def shareable(program: Program, *, counted: bool) -> int:
 
 
 def _keeps_results(step: Step) -> bool:
-    # A join holds no other steps.
-    return not isinstance(step, Bind) and any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
+    if isinstance(step, Bind):
+        # It holds no other steps.
+        return False
+    return any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
 
 
 def step_tree(branches: Iterable[Branch], bound: Sequence[StackKey] = ()) -> StepTree:
@@ -140,8 +142,25 @@ def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, 
     def number(slot: int) -> int:
         return known[slot] if slot in known else _NEW + new.setdefault(slot, len(new))
 
-    step = _Relabel(number, None).node(branch.program[depth])
-    return (step, tuple(branch.stacks[slot] for slot in new)), list(new)
+    step = branch.program[depth]
+    if isinstance(step, Bind) and step.is_range:
+        key: object = _range_key(step, number)
+    else:
+        key = _Relabel(number, None).node(step)
+    return (key, tuple(branch.stacks[slot] for slot in new)), list(new)
+
+
+def _range_key(bind: Bind, number: Callable[[int], int]) -> object:
+    """The same of a join without conditions, which most are: slots in the order of their mention, and no copies."""
+    slot = number(bind.slot)
+    assert bind.lower is not None
+    assert bind.upper is not None
+    bounds = [
+        (bound.term, tuple(map(number, bound.slots)), bound.optional)
+        for bound in (bind.lower, bind.upper, *(fence.bound for fence in bind.fences))
+    ]
+    fences = [(number(fence.slot), fence.new_is_earlier) for fence in bind.fences]
+    return Bind, slot, tuple(bounds), bind.states, tuple(fences), bind.latest
 
 
 class _Relabel:

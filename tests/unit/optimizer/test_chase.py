@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from eventcube.optimizer.chase import Chase, Own, Steps, Way
+from eventcube.optimizer.chase import Chase
+from eventcube.optimizer.reuse_plan import Own, Steps, Way
 from eventcube.plan.workload import Derivation
 
 NAMES = [f"q{i}" for i in range(7)]

@@ -58,7 +58,7 @@ def _completions(
     They are the same for all sources that bind the same slots, and leave the same tests.
     """
     region, order = target.logical.region, target.order
-    tests = [*(p for p in region.predicates if p.is_tested), *order.tests]
+    tests: list[Predicate | PlacedNegation] = [*(p for p in region.predicates if p.is_tested), *order.tests]
 
     def steps(due: Due | None) -> Program:
         return completion(target.logical, order, bound, optional, settled, (), due)
