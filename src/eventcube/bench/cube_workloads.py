@@ -28,15 +28,19 @@ class CubeWorkload:
     """Queries of the paper by name, each a SEQ of types, `!` before a negated one, and what to run them over."""
 
     name: str
+    # What makes queries finer than others.
     change: str
     queries: Mapping[str, str]
-    # The window in ms, which is as many events; the numbers of trades if matches are counted, and if they are returned.
+    # The window in ms, which is as many events, if matches are counted, and if they are returned.
     window: int
-    events: int
     returned_window: int
-    returned_events: int
     # Rates other than 1, by the name of the setting.
     rates: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def coarsest(self) -> str:
+        """The query that all others refine, in workloads of two."""
+        return next(iter(self.queries))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -69,72 +73,53 @@ def _ends(first: str, numbers: range, lasts: str) -> dict[str, str]:
     return dict(zip((f"q{n}" for n in numbers), (first, *(f"{first} {last}" for last in lasts.split())), strict=True))
 
 
-def _rare(symbol: str) -> dict[str, dict[str, float]]:
-    return {f"{symbol} at 1/20": {symbol: RARE}}
+def _workloads() -> list[CubeWorkload]:
+    first = {
+        "1": ("INTC !MSFT FCF", range(1, 6), "ROM EFC ANAT OREL", 200),
+        "2": ("DELL INTC !MSFT FCF", range(6, 11), "ROM OREL ANAT QQQ", 100),
+        "3": ("QQQ DELL INTC !MSFT FCF", range(11, 16), "ROM ANAT OREL EFC", 100),
+    }
+    patterns = []
+    for name, (shared, numbers, lasts, returned) in first.items():
+        rare = shared.split()[0]
+        rates = {f"{rare} at 1/20": {rare: RARE}}
+        patterns.append(CubeWorkload(name, "pattern", _ends(shared, numbers, lasts), 400, returned, rates))
+    coarse = "Computer Finance Education"
+    often = {"EFC at 8": {"EFC": OFTEN}}
+    q7 = {
+        "q20": "DELL QQQ ANAT",
+        "q21": "DELL QQQ ANAT ROM",
+        "q22": "FCF DELL QQQ ANAT",
+        "q23": "DELL QQQ ANAT OREL",
+        "q24": "DELL QQQ ANAT INTC",
+        "q25": "DELL QQQ ANAT INTC EFC",
+        "q16": coarse,
+        "q26": "Computer Finance ANAT",
+        "q27": "DELL Finance ANAT",
+        "q28": "QQQ DELL Finance ANAT",
+    }
+    q8 = {
+        "q16": coarse,
+        "q29": "Computer Finance OREL",
+        "q30": "INTC QQQ Education",
+        "q31": "INTC QQQ EFC",
+        "q32": "MSFT INTC QQQ EFC",
+        "q33": "INTC QQQ EFC DELL",
+        "q34": "Computer ROM Education",
+        "q35": "Computer ROM ANAT",
+        "q36": "INTC ROM ANAT",
+    }
+    return [
+        *patterns,
+        CubeWorkload("4", "concept", {"q16": coarse, "q17": "Computer Finance EFC"}, 200, 50, often),
+        CubeWorkload("5", "concept", {"q18": coarse, "q19": "Computer QQQ EFC"}, 200, 50),
+        CubeWorkload("6", "concept", {"q16": coarse, "q19": "INTC QQQ EFC"}, 200, 50),
+        CubeWorkload("7", "both", q7, 200, 50),
+        CubeWorkload("8", "both", q8, 200, 50),
+    ]
 
 
-WORKLOADS = {
-    w.name: w
-    for w in (
-        CubeWorkload(
-            *("1", "pattern", _ends("INTC !MSFT FCF", range(1, 6), "ROM EFC ANAT OREL")),
-            *(400, 1_000_000, 200, 200_000, _rare("INTC")),
-        ),
-        CubeWorkload(
-            *("2", "pattern", _ends("DELL INTC !MSFT FCF", range(6, 11), "ROM OREL ANAT QQQ")),
-            *(400, 1_000_000, 100, 100_000, _rare("DELL")),
-        ),
-        CubeWorkload(
-            *("3", "pattern", _ends("QQQ DELL INTC !MSFT FCF", range(11, 16), "ROM ANAT OREL EFC")),
-            *(400, 1_000_000, 100, 100_000, _rare("QQQ")),
-        ),
-        CubeWorkload(
-            *("4", "concept", {"q16": "Computer Finance Education", "q17": "Computer Finance EFC"}),
-            *(200, 1_000_000, 50, 200_000, {"EFC at 8": {"EFC": OFTEN}}),
-        ),
-        CubeWorkload(
-            *("5", "concept", {"q18": "Computer Finance Education", "q19": "Computer QQQ EFC"}),
-            *(200, 1_000_000, 50, 200_000),
-        ),
-        CubeWorkload(
-            *("6", "concept", {"q16": "Computer Finance Education", "q19": "INTC QQQ EFC"}),
-            *(200, 1_000_000, 50, 200_000),
-        ),
-        CubeWorkload(
-            "7",
-            "both",
-            {
-                "q20": "DELL QQQ ANAT",
-                "q21": "DELL QQQ ANAT ROM",
-                "q22": "FCF DELL QQQ ANAT",
-                "q23": "DELL QQQ ANAT OREL",
-                "q24": "DELL QQQ ANAT INTC",
-                "q25": "DELL QQQ ANAT INTC EFC",
-                "q16": "Computer Finance Education",
-                "q26": "Computer Finance ANAT",
-                "q27": "DELL Finance ANAT",
-                "q28": "QQQ DELL Finance ANAT",
-            },
-            *(200, 400_000, 50, 100_000),
-        ),
-        CubeWorkload(
-            "8",
-            "both",
-            {
-                "q16": "Computer Finance Education",
-                "q29": "Computer Finance OREL",
-                "q30": "INTC QQQ Education",
-                "q31": "INTC QQQ EFC",
-                "q32": "MSFT INTC QQQ EFC",
-                "q33": "INTC QQQ EFC DELL",
-                "q34": "Computer ROM Education",
-                "q35": "Computer ROM ANAT",
-                "q36": "INTC ROM ANAT",
-            },
-            *(200, 400_000, 50, 100_000),
-        ),
-    )
-}
+WORKLOADS = {workload.name: workload for workload in _workloads()}
 
 
 def generated_queries(count: int, *, window_ms: int = 20, seed: int = 0, counted: bool = True) -> dict[str, str]:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.choose import HOLD_PAIRS, SWITCH
 from eventcube.optimizer.rates import Rates
-from eventcube.optimizer.reuse_costs import costs
+from eventcube.optimizer.reuse_costs import ReuseCosts
 from eventcube.optimizer.workings import Workings
 from eventcube.options import BOTTOM_UP, INDEPENDENT, TOP_DOWN
 from eventcube.plan.routes import leads_back
 from eventcube.plan.workload import Derivation, WorkloadQuery
+
+# What it takes to weigh one query, or one derivation: no more is spent on it than on the queries.
+DECISION = 50_000.0
 
 
 class DerivationChoice:
@@ -31,12 +33,12 @@ class DerivationChoice:
         self.expected: tuple[float, float] | None = None
         # and what each query was that is computed from another, so and by itself.
         self._costs: dict[str, tuple[float, float]] = {}
-        # All costs that were weighed then; those of every derivation, if asked for.
-        self.weighed: Chase | None = None
-        self.weighs_all = False
         self._decided = False
         self._rates = Rates()
         self._pairs = self._due = 0
+        # What was done since the last decision, what each due event costs, and after how much to decide again.
+        self._work = self._per_due = 0.0
+        self._enough = DECISION * sum(1 + len(query.derivations) for query in queries.values())
 
     def fix(self, chosen: Mapping[str, Derivation]) -> None:
         """Use these derivations from now on, whatever others cost."""
@@ -52,15 +54,22 @@ class DerivationChoice:
 
     def _weigh(self, names: Sequence[str], workings: Workings) -> None:
         """Choose again, if so much was done since the last time that it pays, and events have changed."""
-        due = len(names) * workings.due
-        self._pairs += due * workings.size
-        if self._pairs > HOLD_PAIRS:
-            self._pairs, self._due = 0, due
+        due = workings.due
+        known = None
+        if not self._per_due:
+            self._pairs += len(names) * due * workings.size
+            if self._pairs <= HOLD_PAIRS:
+                return
+            known = ReuseCosts(self.queries, workings)
+            self._per_due = known.alone / max(1, due)
+        self._work += due * self._per_due
+        if self._work > self._enough:
+            self._work, self._due = 0.0, due
             self._rates.note(self._current_rates(workings), workings.size)
             if self._rates.have_changed:
                 self._rates.decide()
-                self._choose(workings)
-        elif 2 * due < self._due and self.chosen:
+                self._choose(known or ReuseCosts(self.queries, workings))
+        elif 4 * due < self._due and self.chosen:
             # For so few events, what was chosen for many need not hold, and to weigh it again does not pay.
             self.chosen, self._rates, self._due, self._decided = {}, Rates(), 0, False
 
@@ -75,9 +84,9 @@ class DerivationChoice:
                     rates[stack] = len(events.rows(slot)) / max(1, events.size)
         return rates
 
-    def _choose(self, workings: Workings) -> None:
+    def _choose(self, costs: ReuseCosts) -> None:
         """Take the cheapest plan, if it is so much cheaper than the one in use that to switch pays (gamma)."""
-        chase = self.weighed = costs(self.queries, workings, every=self.weighs_all)
+        chase = costs.chase()
         known = {way.derivation: way for way in chase.ways}
         current = {t: known[d] for t, d in self.chosen.items() if d in known}
         best = chase.cheapest()

@@ -25,29 +25,31 @@ _BACKWARD, _FROM_START, _ALL = range(3)
 _WINDOWS = (Term.WINDOW_START, Term.WINDOW_END)
 
 
-def costs(queries: Mapping[str, WorkloadQuery], workings: Workings, *, every: bool = False) -> Chase:
-    """What queries that can be computed from each other cost so, and by themselves.
-
-    Ways that cannot cost less than the query by itself are left out, unless `every` one is asked for.
-    """
-    derivations = [d for query in queries.values() for d in query.derivations]
-    wanted = {name for d in derivations for name in (d.source, d.target)}
-    estimates = _Estimates({name: query for name, query in queries.items() if name in wanted}, workings)
-    own = estimates.all_own()
-    if not every:
-        derivations = [d for d in derivations if estimates.at_least(d) < own[d.target].alone.cost]
-    return Chase(own, [estimates.way(derivation) for derivation in derivations])
-
-
-class _Estimates:
-    """Costs of programs and derivations over the events of one evaluation."""
+class ReuseCosts:
+    """What queries that can be computed from each other cost so, and by themselves, over one evaluation's events."""
 
     def __init__(self, queries: Mapping[str, WorkloadQuery], workings: Workings) -> None:
-        self._queries, self._workings = queries, workings
-        self._statistics = StackStatistics(queries, workings.events)
-        self._materializes = {name: workings.materializes(name) for name in queries}
+        self._derivations = [d for query in queries.values() for d in query.derivations]
+        wanted = {name for d in self._derivations for name in (d.source, d.target)}
+        self._queries, self._workings = {n: query for n, query in queries.items() if n in wanted}, workings
+        self._statistics = StackStatistics(self._queries, workings.events)
+        self._materializes = {name: workings.materializes(name) for name in self._queries}
         self._known: dict[str, ProgramEstimate] = {}
         self._results: dict[tuple[str, bool], Partial] = {}
+        shared = shared_steps(self._queries, self._materializes)
+        self._own = {name: self._own_costs(name, query, shared) for name, query in self._queries.items()}
+
+    @property
+    def alone(self) -> float:
+        """What all of them cost by themselves."""
+        return Chase(self._own, ()).cost({})
+
+    def chase(self, *, every: bool = False) -> Chase:
+        """All costs, without ways that cannot cost less than the query by itself, unless `every` one is asked for."""
+        derivations = self._derivations
+        if not every:
+            derivations = [d for d in derivations if self._at_least(d) < self._own[d.target].alone.cost]
+        return Chase(self._own, [self._way(derivation) for derivation in derivations])
 
     def _estimate(self, name: str, stacks: tuple[StackKey, ...] | None = None) -> ProgramEstimate:
         """The estimate of a query as it is asked, or of the same with other stacks."""
@@ -60,12 +62,7 @@ class _Estimates:
             self._known[name] = estimate
         return self._known[name]
 
-    def all_own(self) -> dict[str, Own]:
-        """What each query costs by itself."""
-        shared = shared_steps(self._queries, self._materializes)
-        return {name: self._own(name, query, shared) for name, query in self._queries.items()}
-
-    def _own(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
+    def _own_costs(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
         def steps(program: Program, number: int) -> tuple[Steps, float]:
             return self._steps(name, program, query.stacks, shared.get((name, number), ()))
 
@@ -127,7 +124,7 @@ class _Estimates:
             self._results[name, due] = self._estimate(name).results(program)
         return self._results[name, due]
 
-    def at_least(self, derivation: Derivation) -> float:
+    def _at_least(self, derivation: Derivation) -> float:
         """What a derivation costs at least: each match of the source goes through its first step."""
         if derivation.source_steps:
             return self._matches(derivation).rows * KEEP_LATEST
@@ -138,7 +135,7 @@ class _Estimates:
                 return self._matches(derivation).rows * NARROW
         return 0.0
 
-    def way(self, derivation: Derivation) -> Way:
+    def _way(self, derivation: Derivation) -> Way:
         """What a derivation costs."""
         target, query = derivation.target, self._queries[derivation.target]
         matches = self._matches(derivation)
