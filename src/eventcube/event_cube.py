@@ -38,8 +38,8 @@ class Cube:
     >>> cube.concept_drill_down("q", [("TX", "D", 1)], name="q2")
     parse('PATTERN SEQ(D a, OK b) WITHIN 1 hour')
     >>> print(cube)
-    q: SEQ(TX a, OK b)
-      concept → q2: SEQ(D a, OK b)
+    q: SEQ(TX a, OK b) WITHIN 1 hour
+      concept → q2: SEQ(D a, OK b) WITHIN 1 hour
     """
 
     def __init__(

@@ -87,6 +87,7 @@ def match_all(
     Every query may have RETURN, AGG and LIMIT. In process they share one pass over the events. On Spark each result is
     a DataFrame, which reads the events when it is used. `flat` and `counters` are as in `match`.
     """
+    _check_arguments(events, flat)
     return match_each(events, queries_by_name(queries), options(**settings), flat=flat, counters=counters)
 
 
@@ -99,7 +100,6 @@ def match_each(
     counters: Counts | None = None,
 ) -> dict[str, Any]:
     """`match_all` with parsed queries, and its settings as options."""
-    _check_arguments(events, flat)
     _check_counters(counters)
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
@@ -127,20 +127,29 @@ def count_matches(
     """How many matches each query has, as a frame with a row for each; those with LIMIT have no more than that."""
     _check_arguments(events, flat=False)
     _check_counters(counters)
-    counting = {name: counting_query(query) for name, query in queries.items()}
+    limits, options = limits_of(queries, options.limit), replace(options, limit=None)
     if is_spark(events):
         from eventcube.spark.batch import count_dataframe
 
         warn_unbounded(queries)
-        return count_dataframe(events, counting, limits_of(queries), options, counters=counters)
+        return count_dataframe(events, counting_queries(queries), limits, options, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime.from_options(counting, options, schema=table.schema, separate=True)
+    runtime = Runtime.from_options(counting_queries(queries), options, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
-    found = {name: batch.column(0)[0].as_py() for name, batch in run(runtime, table)}
-    limits = limits_of(queries)
-    numbers = [min(found[name], limits.get(name, found[name])) for name in queries]
-    return from_arrow(pa.table([list(queries), numbers], schema=COUNTED), events)
+    found = run_counts(runtime, table, limits)
+    return from_arrow(pa.table([list(found), list(found.values())], schema=COUNTED), events)
+
+
+def run_counts(runtime: Runtime, table: pa.Table, limits: Mapping[str, int]) -> dict[str, int]:
+    """The number of matches of each query of a runtime of counting queries, over a whole table."""
+    found = {name: int(batch.column(0)[0].as_py()) for name, batch in run(runtime, table)}
+    return {name: min(found[name], limits.get(name, found[name])) for name in runtime.queries}
+
+
+def counting_queries(queries: Mapping[str, Query]) -> dict[str, Query]:
+    """The queries whose results are the numbers of matches."""
+    return {name: counting_query(query) for name, query in queries.items()}
 
 
 def counting_query(query: Query) -> Query:
@@ -148,9 +157,10 @@ def counting_query(query: Query) -> Query:
     return replace(query, agg=(Aggregate("COUNT", alias="matches"),), group_by=(), having=(), returns=(), limit=None)
 
 
-def limits_of(queries: Mapping[str, Query]) -> dict[str, int]:
-    """The limits of the queries that have one."""
-    return {name: query.limit for name, query in queries.items() if query.limit is not None}
+def limits_of(queries: Mapping[str, Query], limit: int | None = None) -> dict[str, int]:
+    """The limits of the queries that have one, with one for all of them if it is given."""
+    limits = {name: [n for n in (query.limit, limit) if n is not None] for name, query in queries.items()}
+    return {name: min(given) for name, given in limits.items() if given}
 
 
 def _check_arguments(events: Any, flat: Any) -> None:

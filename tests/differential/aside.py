@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from tests.differential.compare import (
     DisagreementError,
+    Saver,
     describe,
     keys_of,
     make_runtime,
     oracle_matches,
-    restarted,
 )
 from tests.oracle.brute import Event
 from tests.oracle.generate import Case, Options, draw_case, to_arrow
@@ -64,10 +64,11 @@ def check_unruly(case: Case, lateness: int, calls: Sequence[Call]) -> int:
     good, aside = split(events, options, lateness, calls)
     expected = Counter(oracle_matches(query, good, options))
     runtime = make_runtime(query, events, options, lateness=lateness)
-    table, start, batches = to_arrow(events), 0, []
+    table, start, batches, saver = to_arrow(events), 0, [], Saver()
     for call in calls:
+        saver.save(runtime)
         if call.restart:
-            runtime = restarted(runtime, make_runtime(query, events, options, lateness=lateness))
+            runtime = saver.restored(make_runtime(query, events, options, lateness=lateness))
         batches += runtime.push(table.slice(start, call.rows))
         start += call.rows
         if call.advance is not None:

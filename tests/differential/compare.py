@@ -10,12 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.engine.state import NOTHING
 from eventcube.language.syntax import Query
 from eventcube.runtime import Runtime
 from tests.oracle.brute import Event, evaluate, positive_variables
 from tests.oracle.generate import Options, to_arrow
 from tests.oracle.text import query_to_text
 
+# A state and changes that are restored one after the other.
+_MOST_STATES = 7
 # Start, end, and the ids bound to the positive variables as they are written.
 Key = tuple[int | None, ...]
 
@@ -68,20 +71,21 @@ def engine_batches(
 ) -> Iterator[pa.RecordBatch]:
     """What the engine gives for the events pushed in batches of the lengths in `cut`.
 
-    Before each call that `restarts` numbers, the runtime is saved and another one goes on from there.
+    Before each call that `restarts` numbers, another runtime goes on from the states that were saved before some calls.
     """
     runtime = make_runtime(query, events, options, **settings)
     table = to_arrow(events)
-    start = 0
-    for i, length in enumerate((*cut, table.num_rows)):
+    start, saver = 0, Saver()
+    for i, length in enumerate((*cut, table.num_rows, None)):
+        if i in restarts or (restarts and i % 3 == 0):
+            saver.save(runtime)
         if i in restarts:
-            runtime = restarted(runtime, make_runtime(query, events, options, **settings))
-        if start < table.num_rows or start == 0:
+            runtime = saver.restored(make_runtime(query, events, options, **settings))
+        if length is None:
+            yield from runtime.finish()
+        elif start < table.num_rows or start == 0:
             yield from runtime.push(table.slice(start, length))
-        start += length
-    if len(cut) + 1 in restarts:
-        runtime = restarted(runtime, make_runtime(query, events, options, **settings))
-    yield from runtime.finish()
+        start += length or 0
 
 
 def make_runtime(query: Query | Sequence[Query], events: Sequence[Event], options: Options, **settings: Any) -> Runtime:
@@ -102,10 +106,24 @@ def read_settings(options: Options) -> dict[str, Any]:
     }
 
 
-def restarted(running: Runtime, fresh: Runtime) -> Runtime:
-    """The fresh runtime, gone on from where the other one is."""
-    fresh.restore(running.snapshot())
-    return fresh
+class Saver:
+    """A state and the changes that followed it; now and then they begin anew."""
+
+    def __init__(self) -> None:
+        self._states: list[bytes] = []
+        self._version = NOTHING
+
+    def save(self, runtime: Runtime) -> None:
+        """Save what changed since the last call."""
+        if len(self._states) == _MOST_STATES or self._version == NOTHING:
+            self._states, self._version = [], NOTHING
+        self._states.append(runtime.snapshot(self._version))
+        self._version = runtime.version
+
+    def restored(self, fresh: Runtime) -> Runtime:
+        """The fresh runtime, gone on from the last call."""
+        fresh.restore(*self._states)
+        return fresh
 
 
 def draw_cut(rng: Random, count: int) -> list[int]:

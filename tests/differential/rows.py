@@ -65,13 +65,16 @@ def shown(column: pa.Array) -> list[Any]:
 
 
 def _rounded(value: Any, type_: pa.DataType) -> Any:
-    """Floats to nine digits, whatever the order of a sum; times and durations to whole microseconds."""
+    """Floats to nine digits, whatever the order of a sum, and 0 for what is left of a sum that cancels out.
+
+    Times and durations to whole microseconds.
+    """
     if value is None or isinstance(value, str | bool):
         return value
     if pa.types.is_temporal(type_):
         return math.trunc(value)
     if pa.types.is_floating(type_):
-        return None if math.isnan(value) else float(f"{value:.9g}") + 0.0
+        return None if math.isnan(value) else 0.0 if abs(value) < 1e-12 else float(f"{value:.9g}")
     return value
 
 

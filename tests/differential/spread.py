@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from eventcube.language.syntax import CountWindow, Query, TimeWindow
+from eventcube.language.syntax import Attribute, CountWindow, Query, TimeWindow
 from eventcube.options import Options as Chosen
 from eventcube.options import options
 from eventcube.plan.planned import plan_query, plan_together
@@ -25,6 +25,7 @@ from tests.differential.setups import Setup
 from tests.differential.workload import compare_each, draw_workload
 from tests.oracle.event import Event
 from tests.oracle.generate import Workload, to_arrow
+from tests.oracle.qualify import value_of
 from tests.oracle.quals import TICK, chance
 from tests.oracle.text import with_text
 
@@ -38,14 +39,13 @@ def draw_spread(rng: Random) -> Workload:
     # Events are sorted before they come to a task.
     events = sorted(case.events, key=lambda e: e.ts)
     events = [replace(e, id=i, key=e.key if options.partitioned else None) for i, e in enumerate(events)]
-    keeps = chance(rng, 20)
-    return Workload(tuple(_sliceable(rng, q, keeps) for q in case.queries), events, options)
+    sliced = not chance(rng, 20)
+    return Workload(tuple(_spreadable(q, sliced) for q in case.queries), events, options)
 
 
-def _sliceable(rng: Random, query: Query, keeps: bool) -> Query:
-    within = query.within if keeps else _as_time(query.within)
-    returns = query.returns
-    return with_text(replace(query, agg=(), group_by=(), having=(), limit=None, returns=returns, within=within))
+def _spreadable(query: Query, sliced: bool) -> Query:
+    within = _as_time(query.within) if sliced else query.within
+    return with_text(replace(query, agg=(), group_by=(), having=(), limit=None, within=within))
 
 
 def _as_time(within: TimeWindow | CountWindow | None) -> TimeWindow:
@@ -89,7 +89,7 @@ def _tasks(pass_: Pass, events: list[Event], table: pa.Table, chosen: Chosen) ->
         case Keyed(key):
             groups: dict[Any, list[int]] = {}
             for i, event in enumerate(events):
-                groups.setdefault(tuple(_plain(event.attrs[name]) for name in key), []).append(i)
+                groups.setdefault(tuple(value_of(Attribute("e", name), {"e": event}) for name in key), []).append(i)
             tasks = [sorted(i for own in list(groups.values())[at::TASKS] for i in own) for at in range(TASKS)]
             yield from (table.take(rows) for rows in tasks if rows)
         case Sliced(window, behind, ahead):
@@ -99,13 +99,6 @@ def _tasks(pass_: Pass, events: list[Event], table: pa.Table, chosen: Chosen) ->
                     yield pa.Table.from_batches(unpacked(iter([batch.slice(row, 1)]))).sort_by("ts")
         case _:
             yield table
-
-
-def _plain(value: Any) -> Any:
-    """A value of a key with the equality of the engine."""
-    if not isinstance(value, float):
-        return value
-    return None if value != value else value + 0.0
 
 
 def _run_task(pass_: Pass, events: pa.Table, chosen: Chosen, rng: Random) -> Iterator[tuple[str, pa.RecordBatch]]:

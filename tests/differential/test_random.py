@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.differential.modes import MODES
 
 ASKED = int(os.environ.get("EVENTCUBE_FUZZ_CASES", "0"))
-SHORT = {"matches": 300, "purged": 300}
+SHORT = {"matches": 300, "purged": 300, "spread": 100}
 
 
 @pytest.mark.parametrize("mode", MODES)

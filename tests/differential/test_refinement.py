@@ -11,6 +11,7 @@ import pytest
 from eventcube.cube.refinement import Change, Refinement, refinements
 from eventcube.language.parse import parse
 from tests.differential import refinement
+from tests.differential.moved import draw_move, is_related
 from tests.differential.refinement import Tally, bound, check_refinements, check_seed
 from tests.oracle.brute import evaluate
 from tests.oracle.generate import PLAIN, Options, draw_stream
@@ -130,3 +131,14 @@ def test_the_check_finds_wrong_claims(slots: tuple[int, ...], change: Change, ke
         pytest.raises(refinement.UnsoundError, match=words),
     ):
         check_refinements(one, other, PLAIN, [stream("A1 B2 A3 D4 B5 C6")])
+
+
+def test_moves_lead_to_related_queries_unless_a_negated_part_looks_elsewhere() -> None:
+    missed = []
+    for seed in range(ASKED or 400):
+        moved = draw_move(Random(seed))
+        if moved is None or is_related(moved):
+            continue
+        if not (moved.negations and moved.kind.endswith("positive part") and moved.kind.startswith("pattern")):
+            missed.append((moved.kind, moved.finer.text, moved.coarser.text))
+    assert missed == []

@@ -195,21 +195,19 @@ class _Saved:
     def save(self, rng: Random) -> None:
         """Save, restore, both or nothing."""
         restarts, saves = chance(rng, self._setup.restarts), chance(rng, self._setup.restarts)
-        if not (restarts or saves):
-            return
-        if chance(rng, 15):
-            # What was saved for others is not what changes follow.
-            self.runtime.snapshot()
-        if self._states and self._setup.by_changes:
-            self._states.append(self.runtime.snapshot(since=self._version))
-        else:
-            self._states = [self.runtime.snapshot()]
-        self._version = self.runtime.version
+        # Changes follow the state that was saved before, whatever was saved for others since.
+        other = self.runtime.snapshot() if chance(rng, 15) else None
+        if saves or (restarts and other is None):
+            if self._states and self._setup.by_changes:
+                self._states.append(self.runtime.snapshot(since=self._version))
+            else:
+                self._states = [self.runtime.snapshot()]
+            self._version = self.runtime.version
         if restarts:
             # Any strategy goes on from the state of another.
             fresh = self._fresh(rng.choice(self._setup.strategies))
-            fresh.restore(*self._states)
-            assert fresh.version == self._version, "a restored runtime is where the saved one was"
+            fresh.restore(*(self._states if other is None else [other]))
+            assert fresh.version == self.runtime.version, "a restored runtime is where the saved one was"
             self.runtime = fresh
 
 

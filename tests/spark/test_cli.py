@@ -154,6 +154,34 @@ def test_the_demo_finds_what_was_planted(call: Call, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "demo" / "matches").num_rows == 100
 
 
+WORKLOAD = """\
+concepts: {Session: [Login, Logout]}
+within: 1 hour
+queries:
+  any: PATTERN SEQ(Session a, Session c)
+  twice: PATTERN SEQ(Login a, Login c)
+  again: PATTERN SEQ(Login a, !Logout b, Login c)
+settings: {type: kind, partition_by: user}
+"""
+
+
+@pytest.mark.parametrize("source", ["events.csv", "events.jsonl"])
+def test_a_cube_finds_and_counts_as_without_spark(source: str, call: Call, tmp_path: Path) -> None:
+    _as_json(tmp_path)
+    (tmp_path / "w.yaml").write_text(WORKLOAD, encoding="utf-8")
+    for more in ((), ("--no-spark",)):
+        result = call("cube", "w.yaml", source, "--counts", "--json", *more)
+        assert json.loads(result.stdout)["counts"] == {"any": 4, "twice": 2, "again": 1}, result.stderr
+        assert json.loads(result.stdout)["events"] == 5
+    result = call("cube", "w.yaml", source, "--out", "found", "--limit", "3")
+    assert result.stderr.startswith("6 matches of 3 queries in 5 events, "), result.stderr
+    names = pq.read_table(tmp_path / "found")["query"].to_pylist()
+    assert {name: names.count(name) for name in names} == {"any": 3, "twice": 2, "again": 1}
+    # Spark orders the columns of JSON by name.
+    shown = call("cube", "w.yaml", source).stdout
+    assert "c: ts 2026-01-01 09:00:40, kind Login, user bob" in shown or "c: amount 5.5, kind Login, ts" in shown
+
+
 TEXT = """\
 ts,zoned,day,n,x,yes,kind
 2026-01-01 09:00:00,2026-01-01T09:00:00Z,2026-01-01,1,1.5,true,"say ""hi"", you"

@@ -17,7 +17,7 @@ from eventcube.cli.on_spark import Spark
 from tests.documents.pages import ROOT, Block, blocks
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/flights.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/flights.md", "docs/cube.md"])
 def test_a_page_runs(name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # Commands leave the session of these tests running.
@@ -31,7 +31,7 @@ def test_a_page_runs(name: str, spark: SparkSession, tmp_path: Path, monkeypatch
                 code = compile("\n" * block.line + block.text, name, "exec")
                 with contextlib.redirect_stdout(io.StringIO()) as printed:
                     exec(code, names)
-                if after is not None and after.language == "text":
+                if after is not None and after.language in ("text", "mermaid"):
                     assert printed.getvalue() == after.text, f"{name}:{block.line}"
             case "console":
                 _run(block, f"{name}:{block.line}")

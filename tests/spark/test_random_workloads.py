@@ -25,7 +25,7 @@ from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Workload, to_arrow
 from tests.oracle.text import with_text
 
-EACH = 4
+EACH = 3
 WAYS = ("keyed", "sliced", "mixed")
 
 
@@ -34,7 +34,7 @@ def workloads_of(way: str, seeds: range) -> Iterator[tuple[int, Workload]]:
     for seed in seeds:
         case = draw_workload(Random(seed))
         # Events only, as results of several queries in one table are; Spark has the session's zone for all columns.
-        queries = tuple(_plain(query) for query in case.queries[:8])
+        queries = tuple(_plain(query) for query in case.queries[:6])
         events = [replace(e, zones={"ts": None, "t": "UTC"}) for e in case.events]
         case = Workload(queries, events, case.options)
         # Spark has no column of unsigned numbers.

@@ -82,7 +82,10 @@ def test_limits_bound_counts() -> None:
     own = ec.Cube({"few": "PATTERN G g LIMIT 2", "none": "PATTERN Zebra z", "all": "PATTERN G g"})
     with pytest.warns(ec.EventCubeWarning, match="Zebra"):
         counts = own.counts(EVENTS, type="type")
+    with pytest.warns(ec.EventCubeWarning, match="Zebra"):
+        few = own.counts(EVENTS, type="type", limit=3)
     assert counts.column("matches").to_pylist() == [2, 0, EVENTS.column("type").to_pylist().count("G")]
+    assert few.column("matches").to_pylist() == [2, 0, 3]
 
 
 def test_a_graph_needs_no_columns() -> None:

@@ -20,7 +20,13 @@ def test_the_tree_of_several_queries() -> None:
     assert text.partition("\n\n")[2].splitlines() == [
         "reads       ts, type, v, once for all queries",
         # Those of `trailing` see events of the next slice, too.
-        "stacks      6, for 10 of the queries one by one",
+        "stacks      6 lists of events by type and own conditions, for 10 components",
+        "  A: one.a, two.x, first.x",
+        "  B: one.b, two.y, first.y",
+        "  C: one.c",
+        "  D: two.z",
+        "  A: trailing.a",
+        "  B: trailing.b",
         "steps of one, two, first: within 20 microseconds, reported at the last event",
         "  one:",
         "    bind c: C, each new event",

@@ -98,8 +98,8 @@ def _command_options(command: str) -> dict[str, click.Option]:
 @pytest.mark.parametrize(
     ("command", "without"),
     [
-        ("run", {"lateness"}),
-        ("explain", {"lateness", "limit"}),
+        ("run", {"lateness", "sharing"}),
+        ("explain", {"lateness", "limit", "sharing"}),
         ("check", {"lateness", "limit", "strategy", "sharing"}),
     ],
 )

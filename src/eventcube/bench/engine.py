@@ -20,7 +20,7 @@ from eventcube.bench.trades import Trades
 from eventcube.bench.workload import ENGINE_QUERIES, Sequence
 from eventcube.match import match
 
-GOALS = {"Q1": 2.0, "Q2": 2.0, "Q3": 2.0, "Q4": 2.0, "Q5": 5.0}
+GOALS = {"Q1": 3.0, "Q2": 3.0, "Q3": 3.0, "Q4": 3.0, "Q5": 5.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The command line: `eventcube run`, `check`, `explain`, `demo`, `bench`, `warm`."""
+"""The command line: `eventcube run`, `cube`, `check`, `explain`, `demo`, `bench`, `warm`."""
 
 from eventcube.cli.command import main
 

@@ -17,6 +17,7 @@ import click
 from eventcube import __version__
 from eventcube.cli.bench import bench
 from eventcube.cli.check import check
+from eventcube.cli.cube import cube
 from eventcube.cli.demo import demo
 from eventcube.cli.explain import explain
 from eventcube.cli.run import run
@@ -138,11 +139,12 @@ def main() -> None:
     Start with:
       eventcube demo                    a hospital day with planted violations, found again
       eventcube run --help              ask a query of your own events
+      eventcube cube --help             ask many related queries at once
 
     Exit codes: 0 done, 1 the demo did not find what was planted, 2 a mistake in what was asked (the message says
     which), 130 interrupted, 141 the reader of the output went away, 143 terminated (129 by a terminal that closed).
     """
 
 
-for _subcommand in (run, check, explain, demo, bench, warm):
+for _subcommand in (run, cube, check, explain, demo, bench, warm):
     main.add_command(_subcommand)

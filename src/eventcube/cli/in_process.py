@@ -1,10 +1,11 @@
-"""Runs a query in this process, without Spark."""
+"""Runs queries in this process, without Spark."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,42 +15,59 @@ import pyarrow.compute as pc
 from eventcube.cli.arrow_input import read_events
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.progress import Reading, working
+from eventcube.cli.query import Asked, each_query
 from eventcube.cli.result_files import new_folder, write_batches
-from eventcube.cli.survey import Check, Survey, first
+from eventcube.cli.survey import Check, Survey, first, wanted_by_any
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
 from eventcube.engine.time_text import has_zones
 from eventcube.errors import warn
 from eventcube.language.syntax import Query
-from eventcube.match import find_skipped, run, warn_unbounded
+from eventcube.match import COUNTED, counting_queries, find_skipped, limits_of, run, run_counts, warn_unbounded
 from eventcube.options import Options
 from eventcube.plan.advice import once_each, warn_of_conditions
-from eventcube.plan.event_columns import event_columns, flat_columns, plain_batch, plain_schema
+from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.runtime.ingest import REASON
+from eventcube.runtime.queries import queries_by_name
 from eventcube.runtime.runtime import Runtime
-from eventcube.slips import example_of, wanted_types
+from eventcube.slips import example_of
 
 
 class InProcess:
-    """One query over files, on one core; see `Runner`."""
+    """One or more queries over files, on one core; see `Runner`."""
 
     start_seconds = 0.0
 
     def __init__(
-        self, inputs: Inputs, query: Query, options: Options, *, flat: bool = False, quiet: bool = False
+        self,
+        inputs: Inputs,
+        asked: Asked,
+        options: Options,
+        *,
+        flat: bool = False,
+        counting: bool = False,
+        quiet: bool = False,
     ) -> None:
-        self.query, self.options, self.quiet = query, options, quiet
+        self.asked, self.options, self.quiet = asked, options, quiet
         with working(f"reading {inputs.shown}", quiet=quiet):
             self.events = read_events(inputs, options.time)
         self.columns = self.events.schema
+        self._columns: Sequence[PlainColumn] = ()
         # The command warns of mistakes that the events show before the run; see `survey`.
-        self.runtime = Runtime.from_options(query, options, schema=self.events.schema, advise=False)
-        self._columns = flat_columns(self.runtime.schema, event_columns(query) if flat else ())
-        self.schema = plain_schema(self.runtime.schema, self._columns)
+        if counting:
+            queries, unlimited = counting_queries(queries_by_name(asked)), replace(options, limit=None)
+            self.runtime = Runtime.from_options(queries, unlimited, schema=self.columns, separate=True, advise=False)
+            self.schema = COUNTED
+        else:
+            self.runtime = Runtime.from_options(asked, options, schema=self.columns, advise=False)
+            events = event_columns(asked) if flat and isinstance(asked, Query) else ()
+            self._columns = flat_columns(self.runtime.schema, events)
+            self.schema = plain_schema(self.runtime.schema, self._columns)
         self.counters = Counts()
         self.counters.follow(lambda: Counters(**self.runtime.counters))
-        warn_unbounded(query)
-        for bound in self.runtime.bound_queries.values():
+        warn_unbounded(asked)
+        for name, bound in self.runtime.bound_queries.items():
+            query = queries_by_name(asked)[name]
             warn_of_conditions(bound)
             if bound.warnings_if_zoned and has_zones(self.events.column(options.time)):
                 for problem in once_each(bound.warnings_if_zoned):
@@ -69,7 +87,7 @@ class InProcess:
         if self.options.type is None:
             return Survey(self.events.num_rows, reasons, examples)
         present = Counter(dict(_counted(self.events[self.options.type])))
-        wanted = wanted_types(self.query, self.options.concepts)
+        wanted = wanted_by_any(each_query(self.asked), self.options.concepts)
         missing = frozenset(name for name, types in wanted.items() if not types & present.keys())
         skipped = {
             name: by_reason
@@ -90,7 +108,8 @@ class InProcess:
         """The earliest matches, and the number of all."""
         check()
         earliest, total = self.schema.empty_table(), 0
-        order = [(name, "ascending") for name in (self.schema.names if self.query.agg else ("end", "start"))]
+        grouped = isinstance(self.asked, Query) and self.asked.agg
+        order = [(name, "ascending") for name in (self.schema.names if grouped else ("end", "start"))]
         for batch in self.batches():
             total += batch.num_rows
             earliest = pa.concat_tables([earliest, pa.Table.from_batches([batch], self.schema)])
@@ -102,6 +121,12 @@ class InProcess:
         with self._working():
             for batch in run(self.runtime, self.events):
                 yield plain_batch(batch, self._columns)
+
+    def counts(self, check: Check) -> dict[str, int]:
+        """The number of matches of each query."""
+        check()
+        with self._working():
+            return run_counts(self.runtime, self.events, limits_of(queries_by_name(self.asked), self.options.limit))
 
     def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output."""

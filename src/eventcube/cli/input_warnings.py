@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 import pyarrow as pa
@@ -33,16 +33,17 @@ def input_names(inputs: Inputs) -> set[str]:
     return parts | {part.split(".")[0] for part in parts}
 
 
-def warn_of_source(query: Query, inputs: Inputs) -> None:
+def warn_of_source(queries: Iterable[Query], inputs: Inputs) -> None:
     """Warn if FROM names neither a file nor a folder of the input."""
-    problem = other_source(query, input_names(inputs), inputs.shown)
-    if problem is not None:
-        warn(problem)
+    for problem in dict.fromkeys(other_source(query, input_names(inputs), inputs.shown) for query in queries):
+        if problem is not None:
+            warn(problem)
 
 
-def warn_of_missing_type_column(query: Query, options: Options, columns: pa.Schema, sample: Sample) -> None:
-    """Warn if the query names types, but the options name no type column."""
-    if options.type is not None or not named_types(query):
+def warn_of_missing_type_column(queries: Iterable[Query], options: Options, columns: pa.Schema, sample: Sample) -> None:
+    """Warn, for the first of the queries that names types, that the options name no type column."""
+    query = next((query for query in queries if named_types(query)), None)
+    if options.type is not None or query is None:
         return
     texts = [f.name for f in columns if kind_of(f.type) is Kind.TEXT]
     types = frozenset().union(*wanted_types(query, options.concepts).values())

@@ -1,4 +1,4 @@
-"""Runs a query on Spark."""
+"""Runs queries on Spark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,15 +24,17 @@ from eventcube.cli.csv_survey import CsvSurvey
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.parquet_times import zone_of_times
 from eventcube.cli.progress import Reading, working
+from eventcube.cli.query import Asked, each_query
 from eventcube.cli.result_files import new_folder, write_batches
-from eventcube.cli.survey import Check, Survey, first
+from eventcube.cli.survey import Check, Survey, first, wanted_by_any
 from eventcube.engine.counts import Counts
 from eventcube.errors import EventCubeError, EventCubeWarning, InputError, OptionError
 from eventcube.language.syntax import Query
-from eventcube.match import find_matches, find_skipped
+from eventcube.match import count_matches, find_matches, find_skipped, limits_of
 from eventcube.options import Options
 from eventcube.runtime.ingest import REASON
-from eventcube.slips import are_many, wanted_types
+from eventcube.runtime.queries import queries_by_name
+from eventcube.slips import are_many
 from eventcube.spark import files, survey
 from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
@@ -124,24 +127,25 @@ class Spark:
 
 
 class OnSpark:
-    """One query over files; see `Runner`."""
+    """One or more queries over files; see `Runner`."""
 
     def __init__(
         self,
         inputs: Inputs,
-        query: Query,
+        asked: Asked,
         options: Options,
         master: str,
         conf: tuple[str, ...],
         *,
         flat: bool = False,
+        counting: bool = False,
         quiet: bool = False,
     ) -> None:
-        self.query, self.options = query, options
+        self.asked, self.options = asked, options
         configured = dict(_key_value(item) for item in conf)
         refuse_empty(inputs)
         times = check_parquet(inputs, options.time)
-        self._wanted = wanted_types(query, options.concepts) if options.type is not None else {}
+        self._wanted = wanted_by_any(each_query(asked), options.concepts) if options.type is not None else {}
         csv_survey = CsvSurvey(options.time, options.type, self._wanted)
         with working(f"looking at {inputs.shown}", quiet=quiet):
             columns = text_columns(inputs, csv_survey.observe)
@@ -167,7 +171,11 @@ class OnSpark:
                 with warnings.catch_warnings():
                     # `warn_of_missing_type_column` reads events, and knows better.
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
-                    self.matches: DataFrame = find_matches(events, query, options, flat=flat, counters=self.counters)
+                    self.matches: DataFrame = (
+                        self._counted(events)
+                        if counting
+                        else find_matches(events, asked, options, flat=flat, counters=self.counters)
+                    )
                 self.schema = arrow_schema(self.matches)
         except BaseException:
             self.close()
@@ -195,12 +203,22 @@ class OnSpark:
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
         """The earliest matches, and the number of all."""
-        order = self.schema.names if self.query.agg else ["end", "start"]
+        grouped = isinstance(self.asked, Query) and self.asked.agg
+        order = self.schema.names if grouped else ["end", "start"]
         self._check(check, matched=False)
         with self.spark.working("matching"):
             result = files.first_rows(self.matches, order, most)
         self._check(check, matched=True)
         return result
+
+    def counts(self, check: Check) -> dict[str, int]:
+        """The number of matches of each query."""
+        self._check(check, matched=False)
+        with self.spark.working("matching"):
+            found = {row["query"]: int(row["matches"]) for row in self.matches.collect()}
+        self._check(check, matched=True)
+        limits = limits_of(queries_by_name(self.asked), self.options.limit)
+        return {name: min(count, limits.get(name, count)) for name, count in found.items()}
 
     def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output."""
@@ -231,6 +249,11 @@ class OnSpark:
     def close(self) -> None:
         """Stop Spark."""
         self.spark.close()
+
+    def _counted(self, events: DataFrame) -> DataFrame:
+        queries, unlimited = queries_by_name(self.asked), replace(self.options, limit=None)
+        counts: DataFrame = count_matches(events, queries, unlimited, counters=self.counters)
+        return counts
 
     def _check(self, check: Check, *, matched: bool) -> None:
         """Check the input as soon as it is counted: before matching, or after it, if matching counts it."""

@@ -1,15 +1,24 @@
-"""Reads the QUERY argument: a file, or the text itself."""
+"""Reads the QUERY argument: a file, or the text itself. Several queries come from a workload file."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from eventcube.errors import InputError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 
+# What a command asks: one query, or several by their names.
+Asked = Query | Mapping[str, Query]
+
 _FILE_LIKE = re.compile(r"[^\s()]+\.\w+|[^\s()]*[/\\][^\s()]*")
+
+
+def each_query(asked: Asked) -> tuple[Query, ...]:
+    """The one query, or all of several."""
+    return (asked,) if isinstance(asked, Query) else tuple(asked.values())
 
 
 def read_query(text_or_path: str) -> Query:

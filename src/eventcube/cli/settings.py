@@ -20,7 +20,7 @@ EVENT_SETTINGS = ("time", "type", "time_unit", "partition_by", "order_by", "conc
 _SYNTAX = {
     "partition_by": " Write a or a,b.",
     "order_by": " Write a or a,b.",
-    "concepts": " Give a YAML file.",
+    "concepts": " Give a YAML or JSON file.",
     "strategy": " Write one for all parts, or one for each by a variable in it: s=balanced,d=passive "
     "(b..e=passive if it has only parts in it).",
 }
@@ -38,14 +38,38 @@ def takes_options(*names: str) -> Callable[[_Command], _Command]:
     def add(command: _Command) -> _Command:
         @functools.wraps(command)
         def call(*args: Any, **arguments: Any) -> Any:
-            settings: dict[str, Any] = {name: _read(name, arguments.pop(name)) for name in names}
+            settings: dict[str, Any] = {name: read_setting(name, arguments.pop(name)) for name in names}
             return command(*args, options=options(**settings), **arguments)
 
-        for name in reversed(names):
-            call = _option(name)(call)
-        return cast("_Command", call)
+        return _with_options(cast("_Command", call), names)
 
     return add
+
+
+def takes_given_settings(*names: str) -> Callable[[_Command], _Command]:
+    """Add these settings to a command, which receives those that were given, by their names, as `given`."""
+
+    def add(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def call(*args: Any, **arguments: Any) -> Any:
+            source = click.get_current_context().get_parameter_source
+            settings = {name: arguments.pop(name) for name in names}
+            given = {
+                name: read_setting(name, value)
+                for name, value in settings.items()
+                if source(name) is not click.core.ParameterSource.DEFAULT
+            }
+            return command(*args, given=given, **arguments)
+
+        return _with_options(cast("_Command", call), names)
+
+    return add
+
+
+def _with_options(call: _Command, names: tuple[str, ...]) -> _Command:
+    for name in reversed(names):
+        call = _option(name)(call)
+    return call
 
 
 def _option(name: str) -> Callable[[_Command], _Command]:
@@ -60,17 +84,22 @@ def _option(name: str) -> Callable[[_Command], _Command]:
     )
 
 
-def _read(name: str, value: Any) -> Any:
+def read_setting(name: str, value: Any) -> Any:
     """A setting as `ec.match` takes it, from the text on the command line."""
     match name:
         case "partition_by" | "order_by":
             return [column.strip() for column in (value or "").split(",") if column.strip()]
         case "concepts":
-            return Concepts.from_yaml(value) if value else None
+            return read_concepts(value) if value else None
         case "strategy":
             return _strategies(value)
         case _:
             return value
+
+
+def read_concepts(path: str) -> Concepts:
+    """The hierarchy of types in a JSON file, by its ending, or in a YAML file."""
+    return (Concepts.from_json if path.lower().endswith(".json") else Concepts.from_yaml)(path)
 
 
 def _strategies(value: str) -> str | dict[str, str]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+# The counters that tell how much several queries have shared: events looked at, and partial matches made.
+WORK = ("candidates", "made")
 # With fewer events a run does not reach full speed, and a rate would mislead.
 RATED_EVENTS = 10_000
 RATED_EVENTS_ON_SPARK = 1_000_000
@@ -16,7 +18,8 @@ class Summary:
     """The figures of one run; `seconds` is the time to read, match and write, `start_seconds` the time before that.
 
     Starting is loading libraries and, on Spark, starting the session; `compile_seconds`, for the engine's loops, is
-    separate. `matches` counts rows of the result: groups, if the query has AGG.
+    separate. `matches` counts rows of the result: groups, if the query has AGG. `counts` are the matches of each of
+    several queries, if they were counted, and `work` tells the counters of `WORK`.
     """
 
     events: int
@@ -31,6 +34,9 @@ class Summary:
     start_seconds: float = 0.0
     compile_seconds: float = 0.0
     on_spark: bool = False
+    queries: int = 1
+    counts: Mapping[str, int] = field(default_factory=dict)
+    work: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -52,6 +58,7 @@ class Summary:
         """A few lines for the screen."""
         one, more = ("group", "groups") if self.grouped else ("match", "matches")
         matches = f"{self.matches:,} {one if self.matches == 1 else more}"
+        matches += f" of {self.queries} queries" if self.queries > 1 else ""
         started = f"{'Spark ' if self.on_spark else ''}started in {self.start_seconds:.1f} s"
         compiled = f"; compiled in {self.compile_seconds:.1f} s, once" if self.compile_seconds else ""
         lines = [f"{matches} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}; {started}{compiled}"]
@@ -60,6 +67,9 @@ class Summary:
             where = f"in {self.set_aside_out}" if self.set_aside_out else "--set-aside PATH writes them"
             rows = "row" if self.set_aside == 1 else "rows"
             lines.append(f"{self.set_aside:,} {rows} skipped ({reasons}); {where}")
+        if self.queries > 1 and self.work:
+            candidates, made = (f"{self.work[name]:,}" for name in WORK)
+            lines.append(f"work: {candidates} candidates looked at, {made} partial matches made")
         if any(self.nested.values()):
             counts = {name: f"{count:,}" for name, count in self.nested.items()}
             lines.append(

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eventcube.cli.mistakes import raise_all
+from eventcube.concepts.concepts import Concepts
 from eventcube.errors import BindError, InputError, warn
 from eventcube.language.syntax import Query
 from eventcube.options import Options
-from eventcube.slips import are_many, as_flag, as_in, missing_types, skipped_hint, skipped_rows, skipped_type
+from eventcube.slips import (
+    are_many,
+    as_flag,
+    as_in,
+    missing_types,
+    skipped_hint,
+    skipped_rows,
+    skipped_type,
+    wanted_types,
+)
 
 # Refuses an unusable input; called before any match is shown or moved to its place.
 Check = Callable[[], None]
@@ -30,8 +41,16 @@ class Survey:
     skipped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def check_survey(survey: Survey, query: Query, shown: str, options: Options, allow_missing: bool) -> None:
-    """Refuse an input without usable events, and a query for types that no event has; warn of many skipped rows."""
+def wanted_by_any(queries: Iterable[Query], concepts: Concepts | None) -> dict[str, frozenset[str]]:
+    """For each type in the queries, the type itself and all types below it."""
+    wanted: dict[str, frozenset[str]] = {}
+    for query in queries:
+        wanted |= wanted_types(query, concepts)
+    return wanted
+
+
+def check_survey(survey: Survey, queries: Sequence[Query], shown: str, options: Options, allow_missing: bool) -> None:
+    """Refuse an input without usable events, and queries for types that no event has; warn of many skipped rows."""
     if survey.events == 0:
         raise InputError(f"{shown} has no events", code="EC327", hint="is it the right file?")
     skipped_count = sum(survey.set_aside.values())
@@ -46,12 +65,19 @@ def check_survey(survey: Survey, query: Query, shown: str, options: Options, all
     for name, by_reason in survey.skipped.items():
         reason = max(by_reason, key=lambda r: by_reason[r])
         hint = skipped_hint(reason, survey.examples.get(reason), options.time, options.time_unit, as_flag)
-        for problem in skipped_type(query, name, by_reason, survey.examples, hint):
-            warn(problem, query.text, query.source)
-    advice = "; --allow-missing-types runs the query all the same"
-    missing = missing_types(query, survey.missing, survey.some_types, options.concepts, code="EC202", advice=advice)
-    if missing and not allow_missing:
-        raise BindError(missing, query.text, query.source)
+        for query in queries:
+            for problem in skipped_type(query, name, by_reason, survey.examples, hint):
+                warn(problem, query.text, query.source)
+    if not allow_missing:
+        raise_all(_missing_types(survey, queries, options))
+
+
+def _missing_types(survey: Survey, queries: Sequence[Query], options: Options) -> Iterator[BindError]:
+    advice = f"; --allow-missing-types runs {'the query' if len(queries) == 1 else 'the queries'} all the same"
+    for query in queries:
+        missing = missing_types(query, survey.missing, survey.some_types, options.concepts, code="EC202", advice=advice)
+        if missing:
+            yield BindError(missing, query.text, query.source)
 
 
 def first(names: Iterable[str | None], most: int = 1000) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from eventcube.concepts.yaml_nodes import node_to_text, repeated_names, text_to_node
 from eventcube.errors import InputError, did_you_mean
 
 _EXAMPLE = "write, say, Computer: [INTC, MSFT]"
@@ -16,8 +17,14 @@ _EXAMPLE = "write, say, Computer: [INTC, MSFT]"
 
 def yaml_to_children(path: str | Path) -> dict[str, Any]:
     """The content of a YAML file, which must be a mapping."""
+    text = read_text(path, "YAML")
     try:
-        content = yaml.safe_load(_text(path, "YAML"))
+        node = text_to_node(text)
+        for first, again in repeated_names(node) if node is not None else ():
+            lines = first.start_mark.line + 1, again.start_mark.line + 1
+            where = f"at line {lines[0]}" if lines[0] == lines[1] else f"at lines {lines[0]} and {lines[1]}"
+            raise _twice(path, first.value, f", {where}")
+        content = node_to_text(node) if node is not None else None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -31,7 +38,7 @@ def yaml_to_children(path: str | Path) -> dict[str, Any]:
 def json_to_children(path: str | Path) -> dict[str, Any]:
     """The content of a JSON file, which must be an object."""
     try:
-        content = json.loads(_text(path, "JSON"), object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
+        content = json.loads(read_text(path, "JSON"), object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
     except json.JSONDecodeError as error:
         place = f" at line {error.lineno}, column {error.colno}"
         raise InputError(f"{path} is not JSON{place}: {error.msg}", code="EC311") from None
@@ -66,7 +73,8 @@ def table_to_children(table: Any, child: str, parent: str) -> dict[str, list[str
     return below
 
 
-def _text(path: str | Path, language: str) -> str:
+def read_text(path: str | Path, language: str) -> str:
+    """The text of a file."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -87,8 +95,12 @@ def _without_repeats(pairs: list[tuple[str, Any]], path: str | Path) -> dict[str
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path} lists {twice!r} twice in one object", code="EC311", hint="join the two lists")
+        raise _twice(path, twice, " in one object")
     return content
+
+
+def _twice(path: str | Path, name: str, place: str) -> InputError:
+    return InputError(f"{path} lists {name!r} twice{place}", code="EC311", hint="join the two lists")
 
 
 def _too_deep(path: str | Path) -> InputError:

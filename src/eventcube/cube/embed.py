@@ -196,13 +196,14 @@ class _Search:
             for conjunct in self.general.conjuncts:
                 if conjunct.applies(taken, terms) and not facts.imply(conjunct.claim, terms):
                     return None
-            negated = _Negated(self, placed, case, taken, terms, facts)
-            covered = negated.covered()
-            if covered is None:
-                return None
-            for one, other in covered.items():
-                slots.setdefault(one, other)
-            kept = negated.kept if kept is None else kept & negated.kept
+            if self.general.negated:
+                negated = _Negated(self, placed, case, taken, terms, facts)
+                covered = negated.covered()
+                if covered is None:
+                    return None
+                for one, other in covered.items():
+                    slots.setdefault(one, other)
+                kept = negated.kept if kept is None else kept & negated.kept
         return Embedding(slots, kept or frozenset())
 
 

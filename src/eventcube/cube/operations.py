@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.cube.places import (
-    check_once,
+    check_changes,
     finished,
     fresh_variable,
     is_named,
@@ -62,7 +62,7 @@ def pattern_drill_down(query: Query, insertions: Iterable[tuple[str, int]]) -> Q
     """
     given = list(insertions)
     _refuse_alternatives(query)
-    check_once(position for _, position in given)
+    check_changes(given, ("!Dell", 2))
     for text, position in sorted(given, key=lambda insertion: insertion[1]):
         parts = parts_of(query)
         if not 1 <= position <= len(parts) + 1:
@@ -85,7 +85,7 @@ def pattern_roll_up(query: Query, removals: Iterable[tuple[str, int]]) -> Query:
     """
     given = list(removals)
     _refuse_alternatives(query)
-    check_once(position for _, position in given)
+    check_changes(given, ("Dell", 2))
     for name, position in given:
         part = part_at(query, position)
         if not is_named(part, name):
@@ -101,7 +101,7 @@ def pattern_roll_up(query: Query, removals: Iterable[tuple[str, int]]) -> Query:
 
 def _with_types(query: Query, changes: Iterable[tuple[str, str, int]], concepts: Concepts, *, down: bool) -> Query:
     given = list(changes)
-    check_once(position for _, _, position in given)
+    check_changes(given, ("Computer", "Dell", 1))
     for old, new, position in given:
         part = part_at(query, position)
         component = part.pattern if isinstance(part, Not) else part

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from eventcube.errors import OptionError, QuerySyntaxError
 from eventcube.language.check import components
@@ -54,7 +55,6 @@ def finished(query: Query) -> Query:
 def part_at(query: Query, position: int) -> Part:
     """The part at a position."""
     parts = parts_of(query)
-    check_position(position)
     if not 1 <= position <= len(parts):
         raise OptionError(
             f"there is no position {position}: the query has {_count(len(parts))}", code="EC460", hint=positions(parts)
@@ -62,19 +62,14 @@ def part_at(query: Query, position: int) -> Part:
     return parts[position - 1]
 
 
-def check_position(position: object) -> None:
-    """Refuse what is no number."""
-    if not isinstance(position, int) or isinstance(position, bool):
-        raise OptionError(
-            f"a position is a whole number, not {position!r}", code="EC414", hint="write, say, ('Computer', 2)"
-        )
-
-
-def check_once(given: Iterable[int]) -> None:
-    """Refuse a position that is given twice."""
+def check_changes(changes: Iterable[Any], example: tuple[Any, ...]) -> None:
+    """Refuse changes that are not of the form of an example, and positions, which come last, that are given twice."""
+    form = [type(value) for value in example]
     seen: set[int] = set()
-    for position in given:
-        check_position(position)
+    for change in changes:
+        if not isinstance(change, tuple | list) or [type(value) for value in change] != form:
+            raise OptionError(f"a change cannot be {change!r}", code="EC414", hint=f"write, say, [{example!r}]")
+        position = change[-1]
         if position in seen:
             raise OptionError(
                 f"position {position} is given twice", code="EC460", hint="one move changes each position once"

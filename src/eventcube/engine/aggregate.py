@@ -45,10 +45,9 @@ class Groups:
                 self.parts.append((f"a{i}", agg.function, agg.argument))
         self._partials = [] if partial is None else [partial]
         # Matches that were counted without being built.
-        self._counted = 0
-        # The version at which the groups were saved last, and what was added to them since then.
-        self._saved = -1
-        self._unsaved: list[pa.Table] = []
+        self.counted = 0
+        # What was added to the groups since they were saved or restored; None if they never were.
+        self._unsaved: list[pa.Table] | None = None
 
     def add(self, table: Table, output: Output) -> None:
         """Add a chunk of matches to the groups."""
@@ -61,7 +60,7 @@ class Groups:
                 values[name] = _summable(output.value(table, argument), function)
         summary = self._summary(pa.table({**columns, **values}), len(table))
         self._partials.append(summary)
-        if self._saved >= 0 and self.keys:
+        if self._unsaved is not None:
             self._unsaved.append(summary)
             if sum(t.num_rows for t in self._unsaved) > max(_FOLD_ROWS, 2 * self._unsaved[0].num_rows):
                 self._unsaved = [self._folded(self._unsaved)]
@@ -71,7 +70,7 @@ class Groups:
 
     def add_count(self, matches: int) -> None:
         """Add matches that were counted without being built."""
-        self._counted += matches
+        self.counted += matches
 
     def _summary(self, table: pa.Table, rows: int) -> pa.Table:
         """The groups of one chunk."""
@@ -94,24 +93,28 @@ class Groups:
     @property
     def partial(self) -> pa.Table | None:
         """The partial groups, which can be stored and continued, or merged with those of another run."""
-        if self._counted:
-            self._partials.append(self._count_only(self._counted))
-            self._counted = 0
+        if self.counted:
+            return self._count_only(self.counted)
         if not self._partials:
             return None
         self._partials = [self._folded(self._partials)]
         return self._partials[0]
 
-    def changed(self, since: int, version: int) -> tuple[pa.Table | None, bool]:
-        """What was added to the groups since a version, or all groups if it is not the one saved last; whether all."""
-        added = bool(self.keys) and self._saved == since >= 0
-        table = (self._folded(self._unsaved) if self._unsaved else None) if added else self.partial
-        self._saved, self._unsaved = version, []
-        return table, not added
+    def changed(self, *, added: bool) -> tuple[pa.Table | None, bool]:
+        """All groups, or what was `added` since they were saved or restored, if that is known; whether it is that."""
+        unsaved = self._unsaved if added else None
+        table = self.partial if unsaved is None else self._folded(unsaved) if unsaved else None
+        self._note_saved()
+        return table, unsaved is not None
 
-    def restore(self, table: pa.Table, *, whole: bool) -> None:
+    def restore(self, table: pa.Table | None, *, added: bool) -> None:
         """Take on saved groups, or add to those that there are."""
-        self._partials = [table] if whole else [*self._partials, table]
+        self._partials = [*(self._partials if added else ()), *(() if table is None else (table,))]
+        self._note_saved()
+
+    def _note_saved(self) -> None:
+        # To write a single group is as short as to write what was added to it.
+        self._unsaved = [] if self.keys or self.distinct else None
 
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""

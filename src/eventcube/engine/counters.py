@@ -33,15 +33,23 @@ class Counters:
 
     def as_dict(self) -> dict[str, int]:
         """The counters by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: getattr(self, name) for name in _NAMES}
+
+    @property
+    def nonzero(self) -> dict[str, int]:
+        """The counters that are not 0, by name."""
+        return {name: value for name in _NAMES if (value := getattr(self, name))}
 
     def add(self, other: Counters) -> None:
         """Add the counters of a run beside this one."""
-        for f in fields(self):
-            setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
+        for name, value in other.nonzero.items():
+            setattr(self, name, getattr(self, name) + value)
 
     def add_later(self, other: Counters) -> None:
         """Add the counters of a run after this one, or elsewhere, whose views are not held at the same time."""
         peak = max(self.view_bytes, other.view_bytes)
         self.add(other)
         self.view_bytes = peak
+
+
+_NAMES = tuple(f.name for f in fields(Counters))

@@ -41,8 +41,11 @@ class Engine:
         self._full: set[str] = set()
         self.note_full()
 
-    def feed(self, released: Released, watermark: int | None) -> Iterator[Result]:
-        """Take events in and give the matches that are due; without a watermark the input has ended."""
+    def feed(self, released: Released, watermark: int | None, batch: int) -> Iterator[Result]:
+        """Take events in, in batches with ascending numbers, and give the matches that are due.
+
+        Without a watermark the input has ended.
+        """
         if len(self._full) == len(self.queries):
             return
         before = self.state.sequence
@@ -51,7 +54,7 @@ class Engine:
         if len(self.state.rows):
             evaluation = Evaluation(self.state, fresh, watermark)
             for group in self.groups:
-                yield from group.run(evaluation)
+                yield from group.run(evaluation, batch)
             self.note_full()
         self.state.purge(released, watermark)
         if watermark is None:

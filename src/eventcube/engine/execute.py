@@ -401,9 +401,9 @@ def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array,
 
 
 def _rows_of(arrays: Sequence[Array], dtype: type) -> Array:
-    """Arrays as the rows of one; a single array is not copied."""
+    """Arrays as the rows of one; a single array is not copied, unless it is read-only, which loops are not made for."""
     if len(arrays) == 1:
-        return np.ascontiguousarray(arrays[0], dtype).reshape(1, -1)
+        return np.require(arrays[0], dtype, ["C", "W"]).reshape(1, -1)
     return np.stack([array.astype(dtype, copy=False) for array in arrays])
 
 

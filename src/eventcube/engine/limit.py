@@ -24,6 +24,9 @@ _UNBOUND = -(2**63)
 # A piece with more matches than this is searched again in smaller pieces.
 _MAX_FOUND = 1 << 18
 
+# Matches, and their sort keys.
+Held = tuple[pa.Table, list[Ints]]
+
 
 class Earliest:
     """The first `most` matches by (last event, first event, then the bound events in the order of the text).
@@ -38,7 +41,9 @@ class Earliest:
         self.plan = plan
         self._best: Table | None = None
         self._keys: list[Ints] = []
-        self.held: tuple[pa.Table, list[Ints]] | None = None
+        self.held: Held | None = None
+        # What was held since it was saved or restored; None if that is not known, or as much as all.
+        self.unsaved: list[Held] | None = None
 
     def add(self, table: Table, store: Store, output: Output) -> None:
         """Add matches of the store, and retain the earliest."""
@@ -74,7 +79,7 @@ class Earliest:
         batch = output.batch(self._best)
         keys, self._best, self._keys = self._keys, None, []
         if self.plan.forward:
-            self._hold(pa.Table.from_batches([batch]), keys)
+            self.hold(pa.Table.from_batches([batch]), keys)
         else:
             self.left -= batch.num_rows
             yield batch
@@ -93,7 +98,12 @@ class Earliest:
             self.left = 0
             yield from self.rest()
 
-    def _hold(self, table: pa.Table, keys: list[Ints]) -> None:
+    def hold(self, table: pa.Table, keys: list[Ints]) -> None:
+        """Hold matches, with their sort keys, if they are among the first."""
+        if self.unsaved is not None:
+            self.unsaved.append((table, keys))
+            if sum(len(matches) for matches, _ in self.unsaved) > self.left:
+                self.unsaved = None
         if self.held is not None:
             table = pa.concat_tables([self.held[0], table])
             keys = [np.concatenate(pair) for pair in zip(self.held[1], keys, strict=True)]

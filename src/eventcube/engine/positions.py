@@ -15,9 +15,9 @@ from eventcube.engine.released import Released
 class Positions:
     """The number of events so far: in all (`total`), or for each partition (`totals`).
 
-    Only differences between positions matter. A partition without a number, because it is new or was forgotten, counts
-    from `total` on, so that its positions ascend even if it comes again. `before` has the numbers before the last
-    events were added: windows that were closed then are done.
+    `before` has the numbers before the last events were added: windows that were closed then are done. Only differences
+    of places matter: a partition that has no total, as it is new or was dropped, has the number of all events. So its
+    places ascend, and events that it once had are beyond every window, in an earlier state as well.
     """
 
     def __init__(self, partition_by: tuple[str, ...]) -> None:
@@ -44,7 +44,7 @@ class Positions:
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
         order, starts = group(codes, groups)
         # In each group the known total comes first, then the events that follow it.
-        base = np.full(groups, self.before[0])
+        base = np.full(groups, self.before[0], np.int64)
         base[codes[: known.num_rows]] = known.column("n").to_numpy()
         seen_before = np.zeros(groups, np.int64)
         seen_before[codes[: known.num_rows]] = 1
@@ -59,50 +59,55 @@ class Positions:
     def totals_of(self, payload: Payload, *, before: bool = False) -> Ints:
         """How many events the partition of each event has had, or had before the last were added."""
         total, totals = self.before if before else (self.total, self.totals)
-        if not self.partition_by:
-            return np.full(len(payload), total, np.int64)
-        if totals is None:
+        if not self.partition_by or totals is None:
             return np.full(len(payload), total, np.int64)
         own = pa.table([payload.column(k) for k in self.partition_by], self._keys)
         joint = pa.concat_tables([totals.select(self._keys), own])
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
-        counts = np.full(groups, total)
+        counts = np.full(groups, total, np.int64)
         counts[codes[: totals.num_rows]] = totals.column("n").to_numpy()
         return counts[codes[totals.num_rows :]]
 
     def changed(self, since: int, version: int) -> tuple[pa.Table | None, bool]:
-        """The totals that are others than at a version, or all of them if it is not the one saved last; whether all."""
-        saved = self._saved[1] if self._saved[0] == since else None
+        """The totals that are others than at a version; or all, if it is not the one saved last, and that it is all."""
+        at, saved = self._saved
         self._saved = version, self.totals
-        if saved is None or self.totals is None:
+        if at != since or saved is None or self.totals is None:
             return self.totals, True
         if saved is self.totals:
-            return self.totals.slice(0, 0), False
-        joint = pa.concat_tables([saved, self.totals])
-        codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
-        of_saved, of_now = codes[: saved.num_rows], codes[saved.num_rows :]
-        numbers = joint.column("n").to_numpy()
-        known = np.full(groups, -1, np.int64)
-        known[of_saved] = numbers[: saved.num_rows]
-        changed = self.totals.filter(pa.array(known[of_now] != numbers[saved.num_rows :]))
-        gone = saved.select(self._keys).filter(pa.array(np.isin(of_saved, of_now, invert=True)))
-        forgotten = gone.append_column("n", pa.array(np.full(gone.num_rows, self.total)))
-        return pa.concat_tables([changed, forgotten]), False
+            return None, False
+        keys, codes, groups = self._joined(saved, self.totals)
+        then, now = np.full(groups, -1, np.int64), np.full(groups, self.total, np.int64)
+        then[codes[: saved.num_rows]] = saved.column("n").to_numpy()
+        now[codes[saved.num_rows :]] = self.totals.column("n").to_numpy()
+        return self._of_each(keys, codes, np.where(then == now, -1, now)), False
 
-    def restore(self, total: int, totals: pa.Table | None, *, whole: bool) -> None:
-        """Take on saved numbers, in place of those of the same partitions, or as a whole in place of all."""
-        self.total = total
-        if totals is None or self.totals is None or whole:
-            self.totals = self.totals if totals is None else totals
-        else:
-            joint = pa.concat_tables([totals, self.totals])
-            codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
-            first = np.full(groups, len(codes), np.int64)
-            np.minimum.at(first, codes, np.arange(len(codes)))
-            self.totals = joint.take(pa.array(np.sort(first[first < len(codes)])))
-        if self.totals is not None and self.totals.num_rows:
-            # States of version 1 do not count the events of all partitions.
-            self.total = max(total, int(self.totals.column("n").to_numpy().max()))
+    def restore(self, totals: pa.Table, version: int, *, whole: bool) -> None:
+        """Take on saved totals, which lead to a version, in place of those of the same partitions, or of all."""
+        # States of version 1 may count no events in all.
+        self.total = int(totals.column("n").to_numpy().max(initial=self.total))
+        if whole or self.totals is None:
+            self.totals = totals
+        elif totals.num_rows:
+            keys, codes, groups = self._joined(self.totals, totals)
+            joint = np.full(groups, -1, np.int64)
+            joint[codes] = np.concatenate([table.column("n").to_numpy() for table in (self.totals, totals)])
+            self.totals = self._of_each(keys, codes, joint)
+        self._saved = version, self.totals
+
+    def _joined(self, *totals: pa.Table) -> tuple[pa.Table, Ints, int]:
+        """The keys of totals, one table after the other, a code for each of them, and how many codes there are."""
+        keys = pa.concat_tables([table.select(self._keys) for table in totals])
+        return keys, *codes_of(keys.columns, nulls_match=True)
+
+    def _of_each(self, keys: pa.Table, codes: Ints, totals: Ints) -> pa.Table:
+        """Totals as a table, from a number for each code; without those that are negative."""
+        row = np.empty(len(totals), np.int64)
+        row[codes] = np.arange(len(codes))
+        used = np.zeros(len(totals), np.bool_)
+        used[codes] = True
+        kept = np.flatnonzero(used & (totals >= 0))
+        return keys.take(pa.array(row[kept])).append_column("n", pa.array(totals[kept]))
 
     def columns(self, events: pa.Schema) -> pa.Schema:
         """The columns of totals, for events with these columns."""

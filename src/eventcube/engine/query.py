@@ -13,13 +13,17 @@ from eventcube.engine.execute import Execution
 from eventcube.engine.kernels import Ints
 from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
-from eventcube.engine.sinks.sink import make_sink
+from eventcube.engine.saved import Saved, read_counters
+from eventcube.engine.sinks.sink import Nothing, make_sink
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
 from eventcube.optimizer.choose import Costs, ProgramChoice
 from eventcube.plan.steps import Program
 from eventcube.plan.workload import StackKey, WorkloadQuery
+
+# How the numbers of a sink are told from counters.
+_SINK = "sink_"
 
 
 class RunningQuery:
@@ -33,6 +37,8 @@ class RunningQuery:
         self._other_parts: dict[object, Parts] = {}
         self.programs = ProgramChoice(self.plan, self.parts.cost)
         self.sink = make_sink(self.plan)
+        # The batch in which it was asked for matches last, and that after which it was saved or restored last.
+        self.ran = self._saved = -1
         self._scratch = scratch
         # The stacks of the events that make a match due.
         self.triggers = tuple({query.stacks[slot]: None for slot in query.triggers})
@@ -83,6 +89,27 @@ class RunningQuery:
         for batch in batches:
             self.counters.matches += batch.num_rows
             yield batch
+
+    def changes(self, since: int, batch: int) -> Saved | None:
+        """Its counters and what its sink keeps, after a batch, if it was asked for matches since an earlier one."""
+        added = self._saved == since
+        if self.ran <= since:
+            self._saved = batch if added else self._saved
+            return None
+        self._saved = batch
+        sink = self.sink.changes(added=added)
+        return Saved(self.counters.nonzero | {f"{_SINK}{name}": n for name, n in sink.values.items() if n}, sink.tables)
+
+    def apply(self, saved: Saved | None, batch: int, nothing: Nothing) -> None:
+        """Take on saved changes, if there are any, which lead to the end of a batch."""
+        self._saved = batch
+        if saved is None:
+            return
+        self.ran = batch
+        sink = {name.removeprefix(_SINK): n for name, n in saved.values.items() if name.startswith(_SINK)}
+        self.counters = read_counters({name: n for name, n in saved.values.items() if not name.startswith(_SINK)})
+        self.sink.apply(Saved(sink, saved.tables), nothing)
+        saved.check_all_taken()
 
     def choices(self, *, measured: bool = False) -> Iterator[str]:
         """What was chosen and expected, in words, for the program and for parts; `measured`: and what parts did."""

@@ -47,8 +47,8 @@ class QueryGroup:
         self.reuse = DerivationChoice(sharing, {query.name: query.query for query in queries})
         self._trees: dict[object, list[tuple[RouteTree, Parts]]] = {}
 
-    def run(self, evaluation: Evaluation) -> Iterator[Result]:
-        """The matches that are due."""
+    def run(self, evaluation: Evaluation, batch: int) -> Iterator[Result]:
+        """The matches that are due, in the batch of this number."""
         states = evaluation.states(next(iter(self.queries.values())).query.arrangement)
         if states.are_cuts and states.done >= states.due:
             return
@@ -58,19 +58,25 @@ class QueryGroup:
         for query in sorted(dict.fromkeys(touched), key=self._place.__getitem__):
             if query.sink.is_full:
                 continue
+            query.ran = batch
             if query.sink.searches:
                 yield from ((query.name, batch) for batch in query.search(evaluation, states))
                 query.count_bytes()
             else:
                 collecting.append(query)
         if collecting:
-            yield from self._collect(collecting, evaluation, states)
+            yield from self._collect(collecting, evaluation, states, batch)
             for query in collecting:
                 query.count_bytes()
 
-    def _collect(self, queries: list[RunningQuery], evaluation: Evaluation, states: States) -> Iterator[Result]:
+    def _collect(
+        self, queries: list[RunningQuery], evaluation: Evaluation, states: States, batch: int
+    ) -> Iterator[Result]:
         executions = _Executions(self.queries, evaluation, states)
         route = self._route(queries, executions)
+        for name in (*route.programs, *route.derivations):
+            # Also of those that have nothing due, but that others are computed from.
+            self.queries[name].ran = batch
         all_due = states.are_cuts and not states.done and states.due == len(evaluation.rows)
         matches = self._matches(route, executions, filtered=not all_due)
         started = []

@@ -1,4 +1,4 @@
-"""Reads saved events, and checks that they have the order that the engine relies on."""
+"""Events as they are saved, read again and checked: they have the order that the engine relies on."""
 
 from __future__ import annotations
 
@@ -11,33 +11,59 @@ from eventcube.engine.columns import codes_of
 from eventcube.engine.kernels import Ints
 from eventcube.engine.payload import Payload
 from eventcube.engine.rows import Rows
-from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_ascending, check_range, numbers
+from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_ascending, check_range
+from eventcube.plan.workload import WorkloadPlan
 
 if TYPE_CHECKING:
     from eventcube.engine.state import State
 
 
+def row_columns(plan: WorkloadPlan, events: pa.Schema, *, ranked: bool) -> pa.Schema:
+    """The columns of saved rows: numbers, in which stacks they are, and what is kept of the events."""
+    places = [f"position{i}" for i in range(len(plan.partitionings))]
+    names = ["ts", "seq", *(["rank"] if ranked else []), *places]
+    stacks = pa.field(f"{len(plan.stacks)} stacks", pa.binary(-(-len(plan.stacks) // 8)))
+    return pa.schema([*(pa.field(n, pa.int64()) for n in names), stacks, *(events.field(n) for n in plan.columns)])
+
+
+def rows_table(rows: Rows, columns: pa.Schema, *, ranked: bool) -> pa.Table:
+    """Rows as they are saved: how much each number is above that of the row before, and a bit for each stack."""
+    arrays = (rows.ts, rows.seq, *((rows.rank,) if ranked else ()), *rows.positions)
+    steps = [pa.array(_steps(array)) for array in arrays]
+    bits = np.zeros((len(rows), -(-len(rows.stacks) // 8)), np.uint8)
+    for i, stack in enumerate(rows.stacks):
+        bits[stack, i // 8] |= 1 << i % 8
+    stacks = pa.Array.from_buffers(pa.binary(bits.shape[1]), len(rows), [None, pa.py_buffer(bits)])
+    return pa.Table.from_arrays([*steps, stacks, *rows.payload.table.columns], schema=columns)
+
+
+def _steps(numbers: Ints) -> Ints:
+    steps = numbers.copy()
+    steps[1:] -= numbers[:-1]
+    return steps
+
+
 def read_rows(state: State, saved: Saved, sequence: int, watermark: int, rank: int | None) -> Rows:
     """The saved events that follow those of a state; all are before the watermark, and none has a later rank."""
-    plan, events = state.plan, state.columns
-    places = [f"position{i}" for i in range(len(plan.partitionings))]
-    stacks = [f"stack{i}" for i in range(len(plan.stacks))]
-    names = ["ts", "seq", *([] if rank is None else ["rank"]), *places]
-    fields = [*(pa.field(n, pa.int64()) for n in names), *(pa.field(n, pa.bool_()) for n in stacks)]
-    table = saved.take("rows", pa.schema(fields))
-    payload = saved.take("events", pa.schema([events.field(name) for name in plan.columns]))
-    # Some queries need no columns, and a table without columns has no length.
-    if plan.columns and payload.num_rows != table.num_rows:
-        raise DamagedStateError("there are more or fewer rows than events")
-    arrays = numbers(table, table.column_names)
-    ts = arrays["ts"]
+    plan, ranked = state.plan, rank is not None
+    table = saved.take("rows", row_columns(plan, state.columns, ranked=ranked)).combine_chunks()
+    if not table.num_rows:
+        return state.rows.slice(0, 0)
+    first = table.num_columns - len(plan.columns)
+    if any(column.null_count for column in table.columns[:first]):
+        raise DamagedStateError("a number is null")
+    *arrays, stacks = table.columns[:first]
+    ts, seq, *places = (np.cumsum(np.array(steps, np.int64)) for steps in arrays)
+    ranks = places.pop(0) if ranked else ts
+    bits = np.frombuffer(stacks.chunk(0).buffers()[1], np.uint8)[: table.num_rows * stacks.type.byte_width]
+    bits = bits.reshape(table.num_rows, stacks.type.byte_width)
     rows = Rows(
         ts,
-        arrays["seq"],
-        ts if rank is None else arrays["rank"],
-        tuple(arrays[name] for name in places),
-        tuple(np.flatnonzero(arrays[name]) for name in stacks),
-        Payload(payload.combine_chunks(), table.num_rows),
+        seq,
+        ranks,
+        tuple(places),
+        tuple(np.flatnonzero(bits[:, i // 8] & 1 << i % 8) for i in range(len(plan.stacks))),
+        Payload(table.select(range(first, table.num_columns)), table.num_rows),
     )
     _check(state, rows, sequence, watermark)
     if rank is not None:

@@ -12,8 +12,8 @@ from eventcube.engine.positions import Positions
 from eventcube.engine.released import Released
 from eventcube.engine.retention import Retention, places_of
 from eventcube.engine.rows import Rows
-from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_range, integer, numbers
-from eventcube.engine.saved_rows import read_rows
+from eventcube.engine.saved import BOUND, Saved, check_range, numbers
+from eventcube.engine.saved_rows import read_rows, row_columns, rows_table
 from eventcube.engine.stacking import Stacking, empty_rows
 from eventcube.plan.workload import WorkloadPlan, WorkloadQuery
 
@@ -27,12 +27,21 @@ BEGINNING = -(2**62)
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A point in the life of a state: the number of the batch, and how many events were stored, held and skipped."""
+    """A point in the life of a state: the number of the batch, and how many events were stored, held and skipped.
+
+    `line` tells states of one run, and of runs that go on from them, from those of others.
+    """
 
     number: int = -1
     sequence: int = 0
     arrived: int = 0
     skipped: int = 0
+    line: int = 0
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers that tell this point from others of its line."""
+        return [self.number, self.sequence, self.arrived, self.skipped]
 
 
 # Before everything: all that there is has changed since then.
@@ -123,49 +132,41 @@ class State:
     def changes(self, since: Version, version: int, *, ranked: bool) -> Saved:
         """The events that came since a version and are retained, and the numbers of now; `ranked`: with their ranks."""
         self.gather()
+        values = {"sequence": self.sequence, "watermark": self.watermark}
+        tables: dict[str, pa.Table] = {}
         rows = self.rows.slice_from(int(self.rows.seq.searchsorted(since.sequence)))
         rows = rows if self.gapless else rows.where(places_of(rows.stacks, len(rows)))
-        columns: dict[str, pa.Array] = {"ts": pa.array(rows.ts), "seq": pa.array(rows.seq)}
-        if ranked:
-            columns["rank"] = pa.array(rows.rank)
-        columns |= {f"position{i}": pa.array(p) for i, p in enumerate(rows.positions)}
-        for i, stack in enumerate(rows.stacks):
-            columns[f"stack{i}"] = pa.array(places_of((stack,), len(rows)))
-        tables = {"events": rows.payload.table, "rows": pa.table(columns)}
-        whole = []
+        if len(rows):
+            tables["rows"] = rows_table(rows, row_columns(self.plan, self.columns, ranked=ranked), ranked=ranked)
         for i, positions in enumerate(self.positions):
-            changed, is_whole = positions.changed(since.number, version)
-            whole.append(is_whole)
-            tables |= {} if changed is None or not positions.partition_by else {f"positions{i}": changed}
-        totals = [p.total for p in self.positions]
-        values = {"sequence": self.sequence, "watermark": self.watermark, "totals": totals, "whole": all(whole)}
+            values[f"total{i}"] = positions.total
+            changed, whole = positions.changed(since.number, version)
+            if positions.partition_by:
+                values[f"whole{i}"] = int(whole)
+                tables |= {} if changed is None else {f"positions{i}": changed}
         return Saved(values, tables)
 
-    def apply(self, saved: Saved, watermark: int, rank: int | None) -> None:
-        """Take on saved changes, and drop what is not needed any more.
+    def apply(self, saved: Saved, version: int, watermark: int, rank: int | None) -> None:
+        """Take on saved changes, which lead to a version, and drop what is not needed any more.
 
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
-        # Early states of version 2 do not say whether they have all partitions.
-        saved.check_fields({"sequence", "watermark", "totals"}, {"whole"})
-        whole = "whole" in saved.values and saved.boolean("whole")
+        places = range(len(self.positions))
+        saved.check_fields(["sequence", "watermark", *(f"{name}{i}" for name in ("total", "whole") for i in places)])
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
-        totals = saved.values["totals"]
-        if not isinstance(totals, list) or len(totals) != len(self.positions):
-            raise DamagedStateError("its header has other totals")
-        for i, (positions, total) in enumerate(zip(self.positions, totals, strict=True)):
-            table = None
+        for i, positions in enumerate(self.positions):
+            positions.total = saved.integer(f"total{i}", 0, BOUND)
             if positions.partition_by:
                 table = saved.take(f"positions{i}", positions.columns(self.columns))
                 check_range(numbers(table, ["n"])["n"], 0, BOUND, "n")
-            positions.restore(integer(total, 0, BOUND, "totals"), table, whole=whole)
-        if len(self.rows):
-            # First, as events that came after these may have been dropped with them, before they were saved.
-            self._purge(self.rows, self.watermark)
+                positions.restore(table, version, whole=bool(saved.integer(f"whole{i}", 0, 1)))
+        # Events that came and left between two versions are not in the changes: those before them have left, too.
+        self._purge(self.rows, self.watermark)
         fresh = read_rows(self, saved, sequence, watermark, rank)
         self.sequence = sequence
         self.rows = self.rows.append(fresh)
+        self._purge(self.rows, self.watermark)
 
     # Partitions that get no events at the moment.
 
@@ -195,7 +196,7 @@ class State:
         touched = self._touched(released)
         by_row = hashes_of([self.rows.payload.column(k) for k in positions.partition_by])
         by_key = hashes_of(positions.totals.columns[:-1])
-        # Only differences between positions matter: a partition without events may start again from 0.
+        # Only differences between positions matter: a partition without events may start again.
         needed = np.isin(by_key, by_row)
         row_quiet, key_quiet = ~np.isin(by_row, touched), ~np.isin(by_key, touched) & needed
         if key_quiet.any():

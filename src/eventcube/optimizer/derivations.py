@@ -103,7 +103,7 @@ class DerivationChoice:
             derived, alone = self._costs.get(target, (None, None))
             estimated = "" if derived is None else f"; estimated {derived:,.0f}, {alone:,.0f} by itself"
             yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}"
-        if self.expected is not None:
+        if self.expected is not None and self.chosen:
             now, each = self.expected
             yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"
 

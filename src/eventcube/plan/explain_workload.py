@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eventcube.language.printer import print_query, print_window
-from eventcube.language.syntax import CountWindow
+from eventcube.language.printer import print_qual, print_query, print_window
+from eventcube.plan.logical import PredicateClass, regions
 from eventcube.plan.physical import GROUPS
 from eventcube.plan.planned import Planned
 from eventcube.plan.step_text import step_lines
 from eventcube.plan.step_tree import Branch, Leaf, Node, shareable, step_tree
 from eventcube.plan.steps import Program
 from eventcube.plan.workload import Arrangement, WorkloadPlan, WorkloadQuery
+
+# Stacks that are listed, and components of each.
+_SHOWN_STACKS, _SHOWN_USERS = 20, 8
 
 
 def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iterator[str]:
@@ -20,8 +23,9 @@ def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iter
         yield f"{name}: {' '.join(print_query(planned.logical.query).split())}"
     yield ""
     yield f"reads       {', '.join(workload.columns) or 'no column beyond time and type'}, once for all queries"
-    used = sum(len(set(query.stacks)) for query in workload.queries.values())
-    yield f"stacks      {len(workload.stacks)}, for {used} of the queries one by one"
+    used = sum(len(query.stacks) for query in workload.queries.values())
+    yield f"stacks      {len(workload.stacks)} lists of events by type and own conditions, for {used} components"
+    yield from _stacks(plans, workload)
     groups: dict[Arrangement, list[str]] = {}
     for name, query in workload.queries.items():
         groups.setdefault(query.arrangement, []).append(name)
@@ -35,10 +39,34 @@ def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iter
             yield from _tree(from_start, plans, workload, 2)
 
 
+def _stacks(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iterator[str]:
+    """The stacks, those of most components first, with who uses each."""
+    users: dict[int, list[str]] = {}
+    texts: dict[int, str] = {}
+    for name, query in workload.queries.items():
+        logical = plans[name].logical
+        for slot, number in zip(logical.slots, query.stacks, strict=True):
+            users.setdefault(number, []).append(f"{name}.{slot.name}")
+            own = [
+                print_qual(predicate.qual)
+                for region in regions(logical.region)
+                for predicate in region.predicates
+                if predicate.kind is PredicateClass.LOCAL and predicate.slots == {slot.index}
+            ]
+            texts.setdefault(number, ", ".join([slot.type or "any type", *own]))
+    by_use = sorted(users, key=lambda number: -len(users[number]))
+    for number in by_use[:_SHOWN_STACKS]:
+        names = users[number]
+        more = f" and {len(names) - _SHOWN_USERS} more" if len(names) > _SHOWN_USERS else ""
+        yield f"  {texts[number]}: {', '.join(names[:_SHOWN_USERS])}{more}"
+    if len(by_use) > _SHOWN_STACKS:
+        yield f"  and {len(by_use) - _SHOWN_STACKS} more"
+
+
 def _arrangement(arrangement: Arrangement, planned: Planned) -> str:
     window = planned.logical.window
     parts = ["no window" if window is None else f"within {print_window(window)}"]
-    if arrangement.sort_key and not isinstance(window, CountWindow):
+    if arrangement.sort_key:
         parts.append(f"split by {', '.join(arrangement.sort_key)}")
     parts.append("reported once the window has closed" if arrangement.forward else "reported at the last event")
     return ", ".join(parts)

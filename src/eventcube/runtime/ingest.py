@@ -108,8 +108,8 @@ class Ingest:
         self.latest = _BEGINNING
         self.rank = 0
         self._held: list[_Held] = []
-        # How many events were held in all.
-        self.arrived = 0
+        # How many events were held in all, and how many of these before a state was restored.
+        self.arrived = self._restored = 0
         self.skipped: list[pa.Table] = []
         # How many rows were skipped in all, and how many of these were drained.
         self.skipped_rows = self.drained = 0
@@ -240,15 +240,24 @@ class Ingest:
         return skipped
 
     def changes(self, since: Version) -> Saved:
-        """The rows that were held or skipped since a version and still are, and the times of now."""
-        held = [events.where(events.numbers >= since.arrived).rows for events in self._held]
-        skipped = self.skipped_table().slice(max(0, since.skipped - self.drained))
-        values = {name: getattr(self, name) for name in _SAVED}
-        return Saved(values, {"held": pa.concat_tables([self.schema.columns.empty_table(), *held]), "aside": skipped})
+        """The rows that were held or skipped since a version and still are, and the times of now.
+
+        All that are held if a state of a later version was restored, which does not tell when its rows arrived.
+        """
+        whole = since.arrived < self._restored
+        tables: dict[str, pa.Table] = {}
+        if self._held:
+            held = [(events if whole else events.where(events.numbers >= since.arrived)).rows for events in self._held]
+            tables["held"] = pa.concat_tables(held)
+        if self.skipped_rows > max(since.skipped, self.drained):
+            tables["aside"] = self.skipped_table().slice(max(0, since.skipped - self.drained))
+        return Saved({"whole": int(whole), **{name: getattr(self, name) for name in _SAVED}}, tables)
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes: held events that were released since then leave."""
-        saved.check_fields(_SAVED)
+        saved.check_fields(("whole", *_SAVED))
+        if saved.integer("whole", 0, 1):
+            self._held = []
         self.watermark = saved.integer("watermark", max(self.watermark, _BEGINNING), BOUND)
         self.latest = saved.integer("latest", self.latest, BOUND)
         self.rank = saved.integer("rank", self.rank, BOUND)
@@ -272,6 +281,7 @@ class Ingest:
             arrived, self.arrived = self.arrived, self.arrived - len(ts)
             self._hold(self._arrived(held, ts, ascends=time_span(ts)[2]))
             self.arrived = arrived
+        self._restored = self.arrived
         # Events that were held before, and released since then, leave.
         before, self._held = self._held, []
         for events in before:
@@ -372,7 +382,11 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
         return _with_plain_nulls(table.select(schema.names).cast(schema))
     except (ValueError, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306") from None
+        unknown = [
+            f.name for f in schema if pa.types.is_null(f.type) and not pa.types.is_null(table.field(f.name).type)
+        ]
+        hint = f"the first batch has only nulls in {unknown[0]!r}; give Runtime(…, schema=…)" if unknown else None
+        raise InputError(f"a batch does not fit the columns of the first: {error}", code="EC306", hint=hint) from None
 
 
 def _with_plain_nulls(table: pa.Table) -> pa.Table:

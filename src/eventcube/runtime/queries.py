@@ -28,6 +28,8 @@ def queries_by_name(queries: Queries) -> dict[str, Query]:
     for name, query in pairs:
         if not isinstance(name, str):
             raise invalid_argument("the name of a query", name, "a text")
+        if _has_half_a_character(name):
+            raise OptionError("the name of a query holds half a character", code="EC413", hint="write no surrogates")
         parsed[name] = _query(query, name)
     if not parsed:
         raise OptionError("there is no query", code="EC413", hint=f"give {_QUERIES}")
@@ -39,14 +41,18 @@ _QUERIES = "a query as text, or a list or dict of queries"
 
 def _query(query: Any, source: str = "query") -> Query:
     if not isinstance(query, str | Query):
-        raise invalid_argument("a query", query, "its text")
+        raise invalid_argument("a query" if source == "query" else f"query {source!r}", query, "its text")
     if isinstance(query, str):
-        if any("\ud800" <= c <= "\udfff" for c in query):
+        if _has_half_a_character(query):
             raise OptionError("the query holds half a character", code="EC413", hint="write no surrogates")
         query = parse(query, source)
     assert isinstance(query, Query)
     check_result_columns(query)
     return query
+
+
+def _has_half_a_character(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def check_options(queries: Mapping[str, Query], options: Options) -> None:

@@ -16,8 +16,8 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.saved import DamagedStateError, Saved, check_fields
 from eventcube.errors import EventCubeError, OptionError
 from eventcube.plan.logical import LogicalQuery
-from eventcube.runtime.snapshot import damaged, read
-from eventcube.runtime.state_v1 import upgrade
+from eventcube.runtime import state_v1
+from eventcube.runtime.snapshot import damaged, read, short_identity
 from eventcube.runtime.workload import Workload
 
 if TYPE_CHECKING:
@@ -26,25 +26,26 @@ if TYPE_CHECKING:
 
 def load(states: Sequence[bytes], runtime: Runtime) -> None:
     """Restore a saved state, and the changes that follow it, into a runtime."""
-    workload: Workload | None = None
-    queries: dict[str, LogicalQuery] = {}
-    finished = False
-    for state in states:
-        header, tables = read(state)
-        try:
-            # What follows a state from before the first events is whole, too.
-            is_first = workload is None
+    try:
+        workload: Workload | None = None
+        queries: dict[str, LogicalQuery] = {}
+        for state in states:
+            # What changed since a state without columns is a whole state.
             if workload is None:
-                workload, queries = _planned(header, runtime)
-            finished = _apply(header, tables, runtime, workload, is_first=is_first)
-        except DamagedStateError as error:
-            raise damaged(str(error)) from None
+                workload, queries = _whole(state, runtime)
+            else:
+                _change(state, runtime, workload)
+    except DamagedStateError as error:
+        raise damaged(str(error)) from None
     runtime.use_workload(workload, queries)
-    runtime.resume(finished=finished)
+    runtime.resume()
 
 
-def _planned(header: dict[str, Any], runtime: Runtime) -> tuple[Workload | None, dict[str, LogicalQuery]]:
-    """The queries planned for the columns of the saved state, if it has any."""
+def _whole(state: bytes, runtime: Runtime) -> tuple[Workload | None, dict[str, LogicalQuery]]:
+    """The queries planned for the columns of a whole state, at the point where it was saved."""
+    version, header, tables = read(state)
+    if "of" in header:
+        raise DamagedStateError("it is what changed since another state, which must come first")
     if "fingerprint" not in header:
         raise DamagedStateError("its header has no fingerprint")
     if header["fingerprint"] != runtime.fingerprint:
@@ -53,10 +54,24 @@ def _planned(header: dict[str, Any], runtime: Runtime) -> tuple[Workload | None,
             code="EC412",
             hint="restore it into a Runtime made with the same queries, columns and options",
         )
-    saved = header.get("ingest") if header["version"] == 1 else header
-    if saved is None or (header["version"] > 1 and "schema" not in saved):
-        return None, {}
-    columns = _columns(saved)
+    schema = state_v1.schema_of(header) if version == 1 else header.get("schema")
+    workload, queries = (None, {}) if schema is None else _planned(schema, runtime)
+    if version == 1:
+        header, tables = state_v1.upgrade(header, tables, workload)
+    check_fields(header, {"fingerprint"}, () if workload is None else {"schema", "workload"})
+    saved = Saved(header.get("workload", {}), tables)
+    if workload is not None:
+        workload.apply(saved)
+    saved.check_all_taken()
+    return workload, queries
+
+
+def _planned(schema: Any, runtime: Runtime) -> tuple[Workload, dict[str, LogicalQuery]]:
+    """The queries planned for the columns of the saved state."""
+    try:
+        columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema, validate=True)))
+    except (pa.ArrowException, ValueError, TypeError, OSError) as error:
+        raise damaged(f"its columns cannot be read: {error}") from None
     if runtime.workload is not None and not runtime.workload.schema.columns.equals(columns):
         raise OptionError(
             "the state is of events with other columns",
@@ -72,33 +87,12 @@ def _planned(header: dict[str, Any], runtime: Runtime) -> tuple[Workload | None,
         raise damaged(f"the queries cannot have run over its columns: {error.message}") from None
 
 
-def _apply(
-    header: dict[str, Any], tables: dict[str, pa.Table], runtime: Runtime, workload: Workload | None, *, is_first: bool
-) -> bool:
-    """Apply one state to the workload; gives whether its input had ended."""
-    if header["version"] == 1:
-        header, tables = upgrade(header, tables, workload)
-    check_fields(header, {"version", "fingerprint", "finished", "tables"}, {"schema", "workload"})
-    if header["fingerprint"] != runtime.fingerprint:
-        raise OptionError("the changes are of other queries or settings", code="EC412")
-    if not isinstance(header["finished"], bool):
-        raise DamagedStateError("finished is neither true nor false")
-    if ("workload" in header) != ("schema" in header):
-        raise DamagedStateError("it has events without columns, or columns without events")
-    if workload is not None and "workload" in header:
-        values = header["workload"]
-        if not isinstance(values, dict) or (values.get("since") == -1) is not is_first:
-            raise DamagedStateError("a whole state must come first, and then only changes")
-        workload.apply(Saved(values, tables))
-    elif tables or (workload is not None and is_first):
-        raise DamagedStateError("nothing has its tables")
-    finished: bool = header["finished"]
-    return finished
-
-
-def _columns(saved: Any) -> pa.Schema:
-    """The event columns of the saved state."""
-    try:
-        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(saved["schema"], validate=True)))
-    except (pa.ArrowException, ValueError, TypeError, KeyError, OSError) as error:
-        raise damaged(f"its columns cannot be read: {error}") from None
+def _change(state: bytes, runtime: Runtime, workload: Workload) -> None:
+    """Apply changes to the workload."""
+    _, header, tables = read(state)
+    if "of" not in header:
+        raise DamagedStateError("a whole state must come first, and then only changes")
+    check_fields(header, {"of", "workload"})
+    if header["of"] != short_identity(runtime.fingerprint, workload.schema.columns):
+        raise OptionError("the changes are of other queries, settings or columns than the state", code="EC412")
+    workload.apply(Saved(header["workload"], tables))

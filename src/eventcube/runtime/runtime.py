@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from functools import cached_property
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -16,12 +17,11 @@ from eventcube.engine.time_text import has_zones
 from eventcube.errors import Diagnostic, OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
-from eventcube.options import Options, Settings, invalid_argument, is_whole, options
+from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.planned import plan_query
 from eventcube.plan.suspicions import missing_window
-from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
 from eventcube.runtime.display import runtime_html, runtime_text
 from eventcube.runtime.frames import to_arrow
@@ -29,13 +29,11 @@ from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.restore import load
 from eventcube.runtime.shared_result import check_shareable, long_form, long_schema
 from eventcube.runtime.snapshot import save
+from eventcube.runtime.watermark import microseconds_of
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema, check_names, plain_layout
 from eventcube.settings import takes_settings
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The largest usable time, in microseconds before or after 1970.
-_MAX_TIME = 2**62
 # Warn from this many events that no window ever drops;
 _MANY = 100_000
 # for windows that count events, only from this many partitions.
@@ -212,7 +210,7 @@ class Runtime:
 
     @property
     def kept_events(self) -> dict[str, int]:
-        """The number of events that each query retains for later matches."""
+        """The number of retained events that each query can use; some may be there because others need them longer."""
         return {} if self.workload is None else self.workload.kept
 
     @property
@@ -255,7 +253,7 @@ class Runtime:
         zone is in that of the time column.
         """
         self._check_ready()
-        moment = _moment(watermark, None if self.workload is None else self.workload.schema)
+        moment = microseconds_of(watermark, None if self.workload is None else self.workload.schema)
         if self.workload is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
         return self._start_output(self.workload.advance(moment), self.workload)
@@ -277,7 +275,9 @@ class Runtime:
         With the version of an earlier state, only what changed since then: new events, new groups, and numbers.
         """
         self._check_ready()
-        return save(self.fingerprint, self.workload, since, finished=self._finished)
+        if not isinstance(since, Version):
+            raise invalid_argument("since", since, "a version: that of the runtime when the earlier state was saved")
+        return save(self.fingerprint, self.workload, since)
 
     def restore(self, state: bytes, *changes: bytes) -> None:
         """Continue from a snapshot of a runtime with the same queries and settings, and changes that followed it.
@@ -288,11 +288,11 @@ class Runtime:
         if self.workload is not None:
             self.workload.ingest.profile.resumed = True
 
-    def resume(self, *, finished: bool) -> None:
+    def resume(self) -> None:
         """Go on from a state that was restored."""
-        self._finished, self._running = finished, None
+        self._finished, self._running = False, None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The queries and settings that must be the same to restore a snapshot."""
         texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
@@ -377,24 +377,3 @@ class _Batches(Iterator[Any]):
         if self._next is None:
             self._next = next(self._source, None)
         return self._next is not None
-
-
-def _moment(watermark: Any, schema: EventSchema | None) -> int:
-    """A watermark in microseconds; a datetime without a zone is in that of the time column, if it has one."""
-    # NaT of pandas is a datetime that does not equal itself.
-    if isinstance(watermark, datetime) and watermark == watermark:
-        if watermark.tzinfo is not None:
-            return (watermark - _EPOCH) // timedelta(microseconds=1)
-        micros = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
-        zone = None if schema is None else column_zone(schema.time, schema)
-        if zone is None:
-            return micros
-        known = read_zone(zone)
-        if known is None:
-            raise invalid_argument(
-                "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
-            )
-        return instant(micros, known)
-    if not is_whole(watermark):
-        raise invalid_argument("a watermark", watermark, "microseconds since 1970, or a datetime")
-    return max(-_MAX_TIME, min(_MAX_TIME, int(watermark)))

@@ -25,7 +25,8 @@ def check_shareable(queries: Mapping[str, Query]) -> None:
             raise OptionError(
                 f"query {name!r} computes values, which do not fit a result shared with other queries",
                 code="EC408",
-                hint="ec.match_all gives each query a result of its own; or let this one return events",
+                hint="ec.match_all, or Runtime(…, separate=True), gives each query a result of its own; "
+                "or let this one return events",
             )
 
 

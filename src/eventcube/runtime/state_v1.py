@@ -1,87 +1,136 @@
-"""Reads states of version 1, in which every query had events of its own."""
+"""Reads states of version 1, in which every query had events of its own.
+
+They were a magic string, the length of a header, a checksum, the header as JSON, and an Arrow stream for each table.
+"""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from eventcube.engine.counters import Counters
-from eventcube.engine.saved import DamagedStateError, check_fields, numbers
+from eventcube.engine.payload import Payload
+from eventcube.engine.rows import Rows
+from eventcube.engine.saved import DamagedStateError, check_fields, listed, numbers, read_counters
+from eventcube.engine.saved_rows import row_columns, rows_table
 from eventcube.errors import OptionError
 from eventcube.plan.workload import WorkloadQuery
-from eventcube.runtime.workload import Workload, read_counters
+from eventcube.runtime.workload import Workload
 
+MAGIC = b"eventcube state\n"
+_START = len(MAGIC) + 16
+_ALIGNMENT = 64
 _ROW_NUMBERS, _ROW_FLAGS = ("ts", "seq", "pos", "rank"), ("done", "ahead")
+
+
+def read(state: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+    """The header and the tables of a state, each valid by itself."""
+    length, checksum = (int.from_bytes(state[i : i + 8], "little") for i in (len(MAGIC), len(MAGIC) + 8))
+    if zlib.crc32(memoryview(state)[_START:]) != checksum:
+        raise DamagedStateError("its checksum is another")
+    if length > len(state) - _START or (_START + length) % _ALIGNMENT:
+        raise DamagedStateError("its header has another length")
+    try:
+        header = json.loads(state[_START : _START + length])
+    except (ValueError, RecursionError) as error:
+        raise DamagedStateError(f"its header is no JSON: {error}") from None
+    if not isinstance(header, dict) or header.get("version") != 1:
+        raise DamagedStateError("its header has another version")
+    names = header.get("tables")
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names) or len(set(names)) < len(names):
+        raise DamagedStateError("its header does not list its tables")
+    source = pa.BufferReader(pa.py_buffer(state)[_START + length :])
+    try:
+        tables = {name: pa.ipc.open_stream(source).read_all() for name in names}
+        for table in tables.values():
+            table.validate(full=True)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise DamagedStateError(str(error)) from None
+    if source.tell() != source.size():
+        raise DamagedStateError("there is more in it than its header says")
+    return header, tables
+
+
+def schema_of(header: Mapping[str, Any]) -> Any:
+    """The columns of the events, as they were saved; None if there were none yet."""
+    ingest = header.get("ingest")
+    if ingest is None:
+        return None
+    check_fields(ingest, {"schema", "watermark", "latest", "rank"})
+    return ingest["schema"]
 
 
 def upgrade(
     header: Mapping[str, Any], tables: dict[str, pa.Table], workload: Workload | None
-) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the tables that version 2 would have written."""
     check_fields(header, {"version", "fingerprint", "finished", "counters", "engines", "tables"}, {"ingest"})
-    new = {"version": 2, "fingerprint": header["fingerprint"], "finished": header["finished"], "tables": []}
+    if header["finished"] is not False:
+        raise DamagedStateError("no state was saved after the end")
+    new = {"fingerprint": header["fingerprint"]}
     if workload is None:
         read_counters(header["counters"])
         check_fields(header["engines"], ())
         return new, tables
     ingest = header["ingest"]
-    check_fields(ingest, {"schema", "watermark", "latest", "rank"})
     check_fields(header["engines"], workload.plan.queries)
     held, aside = (tables.pop(name, None) for name in ("held", "aside"))
     if held is None or aside is None:
         raise DamagedStateError("the tables of held and skipped rows are missing")
     upgraded = {"ingest/held": held, "ingest/aside": aside}
-    parts: dict[str, Any] = {
-        "ingest": {n: ingest[n] for n in ("watermark", "latest", "rank")}
-        | {"arrived": held.num_rows, "skipped_rows": aside.num_rows, "drained": 0}
-    }
-    counters, totals = {}, [0] * len(workload.plan.partitionings)
     own = _own_stacks(workload)
     rows: list[_Rows] = []
+    events = {"watermark": ingest["watermark"]}
+    queries: dict[int, dict[str, Any]] = {}
     relevant = 0
-    for name, query in workload.plan.queries.items():
+    for place, (name, query) in enumerate(workload.plan.queries.items()):
         saved = header["engines"][name]
         check_fields(saved, {"sequence", "position", "counters", "left"})
-        counters[name] = read_counters(saved["counters"]).as_dict() | {"relevant": 0}
-        relevant += read_counters(saved["counters"]).relevant
+        counters = read_counters(saved["counters"])
+        relevant, counters.relevant = relevant + counters.relevant, 0
         mine = {k.removeprefix(f"{name}/"): tables.pop(k) for k in list(tables) if k.startswith(f"{name}/")}
         number = query.arrangement.positions
         if number is not None:
-            totals[number] = saved["position"]
+            events |= {f"total{number}": saved["position"], f"whole{number}": 1}
             if "positions" in mine:
                 upgraded[f"events/positions{number}"] = mine.pop("positions")
         if "rows" in mine or "payload" in mine:
             rows.append(_Rows(query, own[name], mine.pop("rows", None), mine.pop("payload", None)))
-        parts[f"query/{name}"] = _sink(query, saved["left"])
-        upgraded |= {f"query/{name}/{k}": table for k, table in mine.items()}
+        queries[place] = counters.nonzero | _sink(query, saved["left"], mine)
+        upgraded |= {f"{place}/{k}": table for k, table in mine.items()}
     if tables:
         raise DamagedStateError(f"nothing has a table {min(tables)!r}")
-    merged = _merged(rows, workload)
-    upgraded |= merged
-    count = merged["events/rows"].num_rows if merged else 0
-    parts["events"] = {"sequence": count, "watermark": ingest["watermark"], "totals": totals}
-    new["schema"] = ingest["schema"]
+    if rows:
+        upgraded["events/rows"] = _merged(rows, workload)
+        events["sequence"] = upgraded["events/rows"].num_rows
     new["workload"] = {
         "batches": 0,
-        "since": -1,
         "counters": header["counters"],
-        "shared": Counters(relevant=relevant).as_dict(),
-        "queries": counters,
-        "parts": parts,
+        "shared": {"relevant": relevant},
+        "ingest": {n: ingest[n] for n in ("watermark", "latest", "rank")}
+        | {"arrived": held.num_rows, "skipped_rows": aside.num_rows},
+        "events": events,
+        "queries": listed(queries),
     }
-    return new, upgraded
+    return new | {"schema": ingest["schema"]}, upgraded
 
 
-def _sink(query: WorkloadQuery, left: Any) -> dict[str, Any]:
+def _sink(query: WorkloadQuery, left: Any, tables: dict[str, pa.Table]) -> dict[str, Any]:
     sink = query.plan.sink
     if sink.limit is not None and sink.name == "earliest":
-        return {"left": left}
+        return {"sink_left": left}
     if left is not None:
         raise DamagedStateError("a query without LIMIT has a number of matches left")
-    return {"whole": True} if sink.name == "groups" else {}
+    if not sink.results.only_counts or "groups" not in tables:
+        return {}
+    counts = tables.pop("groups")
+    if counts.column_names != [f"a{i}" for i in range(len(sink.results.agg))] or counts.num_rows != 1:
+        raise DamagedStateError("the number of matches of a query is missing")
+    return {"sink_count": counts.column(0)[0].as_py()}
 
 
 def _own_stacks(workload: Workload) -> dict[str, dict[int, int]]:
@@ -122,25 +171,27 @@ class _Rows:
         self.stacks = {number: arrays[f"member{slot}"] for number, slot in slots.items()}
 
 
-def _merged(rows: list[_Rows], workload: Workload) -> dict[str, pa.Table]:
+def _merged(rows: list[_Rows], workload: Workload) -> pa.Table:
     """The events of all queries in order of time; one that several queries had retained is there several times."""
-    if not rows:
-        return {}
     plan, schema = workload.plan, workload.schema.columns
     ts, rank = np.concatenate([r.ts for r in rows]), np.concatenate([r.rank for r in rows])
     order = np.lexsort([rank, ts])
-    columns = {"ts": pa.array(ts[order]), "seq": pa.array(np.arange(len(ts)))}
-    if workload.schema.order_by:
-        columns["rank"] = pa.array(rank[order])
-    for i in range(len(plan.partitionings)):
-        columns[f"position{i}"] = pa.array(np.concatenate([r.positions for r in rows])[order])
+    stacks = []
     for number in range(len(plan.stacks)):
-        parts = [r.stacks.get(number, np.zeros(r.size, np.bool_)) for r in rows]
-        columns[f"stack{number}"] = pa.array(np.concatenate(parts)[order])
-    fields = [schema.field(name) for name in plan.columns]
-    payloads = [_with_all(r, pa.schema(fields)) for r in rows]
-    events = pa.concat_tables(payloads).take(pa.array(order)) if fields else pa.table({})
-    return {"events/rows": pa.table(columns), "events/events": events}
+        members = np.concatenate([r.stacks.get(number, np.zeros(r.size, np.bool_)) for r in rows])
+        stacks.append(np.flatnonzero(members[order]))
+    columns = pa.schema([schema.field(name) for name in plan.columns])
+    events = pa.concat_tables([_with_all(r, columns) for r in rows])
+    merged = Rows(
+        ts[order],
+        np.arange(len(ts)),
+        rank[order],
+        tuple(np.concatenate([r.positions for r in rows])[order] for _ in plan.partitionings),
+        tuple(stacks),
+        Payload(events.take(pa.array(order)) if len(columns) else events, len(ts)),
+    )
+    ranked = bool(workload.schema.order_by)
+    return rows_table(merged, row_columns(plan, schema, ranked=ranked), ranked=ranked)
 
 
 def _with_all(rows: _Rows, columns: pa.Schema) -> pa.Table:

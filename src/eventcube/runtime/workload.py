@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,17 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.engine import Engine
-from eventcube.engine.saved import BOUND, DamagedStateError, Saved, check_fields, integer
+from eventcube.engine.saved import (
+    BOUND,
+    Saved,
+    check_fields,
+    integer,
+    listed,
+    read_counters,
+    unlisted,
+)
 from eventcube.engine.state import NOTHING, Version
+from eventcube.errors import OptionError
 from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.ingest import Ingest, check_columns
 from eventcube.schema import EventSchema
@@ -34,8 +43,8 @@ class Workload:
         needs_all = plan.takes_any or bool(plan.partitionings)
         self.ingest = Ingest(schema, plan.types, lateness, counters or Counters(), needs_all=needs_all)
         self.engine = Engine(plan, schema.columns)
-        # How often events were released: the number of the state's version.
-        self._batches = 0
+        # How often events were released: the number of the state's version; and what tells this run from others.
+        self._batches, self._line = 0, secrets.randbits(48)
 
     @property
     def schema(self) -> EventSchema:
@@ -64,51 +73,64 @@ class Workload:
     @property
     def version(self) -> Version:
         """The point that the state has reached."""
-        return Version(self._batches, self.engine.state.sequence, self.ingest.arrived, self.ingest.skipped_rows)
+        events = self.engine.state.sequence, self.ingest.arrived, self.ingest.skipped_rows
+        return Version(self._batches, *events, self._line)
 
     def changes(self, since: Version = NOTHING) -> Saved:
         """What changed in the state since a version: all of it, by default."""
-        saved = {"ingest": self.ingest.changes(since)}
-        ranked = bool(self.schema.order_by)
-        saved["events"] = self.engine.state.changes(since, self._batches, ranked=ranked)
-        queries: dict[str, Any] = {}
-        for name, query in self.engine.queries.items():
-            saved[f"query/{name}"] = query.sink.changes(since.number, self._batches)
-            queries[name] = query.counters.as_dict()
-        values = {
-            "batches": self._batches,
-            "since": since.number,
-            "counters": self.ingest.counters.as_dict(),
-            "shared": self.engine.shared_counters.as_dict(),
-            "queries": queries,
-            "parts": {part: own.values for part, own in saved.items()},
+        if since != NOTHING and (since.line != self._line or since.number > self._batches):
+            raise OptionError(
+                "the version is not one that this runtime, or the state that it goes on from, has had",
+                code="EC412",
+                hint="give a version of the same runtime",
+            )
+        parts = {
+            "ingest": self.ingest.changes(since),
+            "events": self.engine.state.changes(since, self._batches, ranked=bool(self.schema.order_by)),
         }
-        return Saved(values, {f"{part}/{n}": t for part, own in saved.items() for n, t in own.tables.items()})
+        values: dict[str, Any] = {name: {n: v for n, v in part.values.items() if v} for name, part in parts.items()}
+        if since != NOTHING:
+            values["since"] = since.numbers
+        values["line"] = self._line
+        values["batches"] = self._batches
+        values["counters"] = self.ingest.counters.nonzero
+        values["shared"] = self.engine.shared_counters.nonzero
+        # Queries by their places: their names are known.
+        queries = {}
+        for place, query in enumerate(self.engine.queries.values()):
+            changed = query.changes(since.number, self._batches)
+            if changed is not None:
+                queries[place], parts[f"{place}"] = changed.values, changed
+        values["queries"] = listed(queries)
+        return Saved(values, {f"{part}/{n}": t for part, own in parts.items() for n, t in own.tables.items()})
 
     def apply(self, saved: Saved) -> None:
         """Take on saved changes, which must follow this state; raises `DamagedStateError` if they cannot."""
-        saved.check_fields({"batches", "since", "counters", "shared", "queries", "parts"})
-        if saved.integer("since", -1, BOUND) not in (-1, self._batches):
-            raise DamagedStateError("changes are missing before these")
-        self._batches = saved.integer("batches", self._batches, BOUND)
-        self.ingest.counters = read_counters(saved.values["counters"])
-        self.engine.take_counters(read_counters(saved.values["shared"]))
-        check_fields(saved.values["queries"], self.plan.queries)
-        names = ["ingest", "events", *(f"query/{name}" for name in self.plan.queries)]
-        check_fields(saved.values["parts"], names)
-        parts = {name: _part(saved, name) for name in names}
-        if saved.tables:
-            raise DamagedStateError(f"nothing has a table {min(saved.tables)!r}")
-        self.ingest.apply(parts["ingest"])
-        for name, query in self.engine.queries.items():
-            query.counters = read_counters(saved.values["queries"][name])
-            query.sink.apply(parts[f"query/{name}"], partial(self.engine.nothing, name))
+        check_fields(saved.values, ("batches", "counters", "shared", "ingest", "events", "queries"), {"since", "line"})
+        values = saved.values
+        line = integer(values.get("line", 0), 0, BOUND, "line")
+        if "since" in values and (line != self._line or values["since"] != self.version.numbers):
+            raise OptionError(
+                "some changes do not follow the state before them"
+                + (": they are of another runtime" if line != self._line else ""),
+                code="EC412",
+                hint="restore(state, *changes): the changes in the order in which they were saved, each once",
+            )
+        self._line = line
+        self._batches = integer(values["batches"], self._batches, BOUND, "batches")
+        self.ingest.counters = read_counters(values["counters"])
+        self.engine.take_counters(read_counters(values["shared"]))
+        ingest, events = (saved.part(name, values[name]) for name in ("ingest", "events"))
+        self.ingest.apply(ingest)
+        queries = unlisted(values["queries"], len(self.plan.queries))
+        for place, (name, query) in enumerate(self.engine.queries.items()):
+            own = saved.part(f"{place}", queries[place]) if place in queries else None
+            query.apply(own, self._batches, partial(self.engine.nothing, name))
         self.engine.note_full()
         rank = self.ingest.rank if self.schema.order_by else None
-        self.engine.state.apply(parts["events"], self.ingest.watermark, rank)
-        for name, part in parts.items():
-            if part.tables:
-                raise DamagedStateError(f"{name} cannot have a table {min(part.tables)!r}")
+        self.engine.state.apply(events, self._batches, self.ingest.watermark, rank)
+        for part in (saved, ingest, events):
+            part.check_all_taken()
 
     # Running.
 
@@ -138,22 +160,6 @@ class Workload:
         released = self.ingest.release(watermark)
         self._batches += 1
         new_watermark = None if watermark is None else self.ingest.watermark
-        return ((name, batch) for name, batch in self.engine.feed(released, new_watermark) if batch.num_rows)
-
-
-def _part(saved: Saved, name: str) -> Saved:
-    """What one part of a workload saved."""
-    prefix = f"{name}/"
-    tables = {full.removeprefix(prefix): saved.tables.pop(full) for full in list(saved.tables) if _is_of(full, prefix)}
-    return Saved(saved.values["parts"][name], tables)
-
-
-def _is_of(table: str, prefix: str) -> bool:
-    # The name of a query may hold a slash, that of a table does not.
-    return table.startswith(prefix) and "/" not in table.removeprefix(prefix)
-
-
-def read_counters(saved: Any) -> Counters:
-    """Saved counters; those that a later release added are 0."""
-    check_fields(saved, (), [f.name for f in fields(Counters)])
-    return Counters(**{name: integer(value, 0, 2**63 - 1, name) for name, value in saved.items()})
+        return (
+            (name, batch) for name, batch in self.engine.feed(released, new_watermark, self._batches) if batch.num_rows
+        )

@@ -88,10 +88,11 @@ def count_dataframe(
 ) -> DataFrame:
     """How many matches each query has, in as few passes over the events as there can be; the queries count."""
     check_options(queries, options)
-    batch = _Batch(one_table(events, queries), queries, False, options)
-    if counters is not None:
-        batch.count(counters)
-    return batch.counts(limits)
+    table = one_table(events, queries)
+    batch = _Call(options, False, counters).batch(table, queries, single=False)
+    counted = batch.counts(limits)
+    check_workers(table.sparkSession)
+    return counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class _Call:
     flat: bool
     counters: Counts | None
 
-    def frame(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> DataFrame:
+    def batch(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> _Batch:
+        """The queries, planned and checked."""
         if events.isStreaming:
             raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
         batch = _Batch(events, queries, single, self.options)
@@ -112,6 +114,10 @@ class _Call:
             warn_of_types(plan.bound)
         if self.counters is not None:
             batch.count(self.counters)
+        return batch
+
+    def frame(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> DataFrame:
+        batch = self.batch(events, queries, single)
         matches = batch.frame()
         if self.flat:
             (logical,) = (plan.logical for plan in batch.plans.values())

@@ -6,8 +6,7 @@ from itertools import count
 import pytest
 from tests.unit.cli.conftest import Call
 
-from eventcube.cli import in_process
-from eventcube.cli import run as command
+from eventcube.cli import in_process, run_queries
 from eventcube.cli.summary import RATED_EVENTS, RATED_EVENTS_ON_SPARK, Summary
 
 QUERY = "PATTERN SEQ(Login a, Login c) WHERE a.user = c.user WITHIN 1 hour"
@@ -38,7 +37,7 @@ def test_a_run_tells_its_start_apart(call: Call, monkeypatch: pytest.MonkeyPatch
         def monotonic(self) -> float:
             return next(self.ticks)
 
-    monkeypatch.setattr(command, "clock", Clock())
+    monkeypatch.setattr(run_queries, "clock", Clock())
     monkeypatch.setattr(in_process.InProcess, "start_seconds", 4.0)
     result = call("run", QUERY, "events.csv", "--type", "kind", "--no-spark", "--out", "m.parquet")
     # Looked at when the command begins, when libraries are loaded, and when all is written.

@@ -83,3 +83,30 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not text in UTF-8") as told:
         Concepts.from_yaml(path)
     assert told.value.code == "EC311"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("Stock: [INTC]\nBond: [T10]\nStock: [MSFT]\n", "lists 'Stock' twice, at lines 1 and 3"),
+        ("Stock: {Computer: [INTC], Computer: [MSFT]}\n", "lists 'Computer' twice, at line 1"),
+        ("? [Stock]\n: INTC\n", "line 1, column 3: a name cannot be a list or a mapping"),
+    ],
+    ids=["twice", "twice inside", "a list as a name"],
+)
+def test_yaml_that_would_lose_types_is_refused(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "concepts.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=told) as caught:
+        Concepts.from_yaml(path)
+    assert caught.value.code == "EC311"
+
+
+def test_names_in_yaml_are_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "concepts.yaml"
+    path.write_text("Europe: [NO, DE]\nCode: &codes [007, 1.0, 2026-01-01]\nEmpty:\nOther: {<<: {More: [on]}}\n")
+    concepts = Concepts.from_yaml(path)
+    assert concepts.children("Europe") == ("NO", "DE")
+    assert concepts.children("Code") == ("007", "1.0", "2026-01-01")
+    assert concepts.closure("Empty") == {"Empty"}
+    assert concepts.closure("Other") == {"Other", "More", "on"}

@@ -175,7 +175,12 @@ def _remove(*changes: Any) -> Move:
         ),
         ("TX", _drill(("TX", "D", 0)), "EC460", "no position 0: the query has 1 part\n"),
         ("SEQ(TX, OK)", _drill(("TX", "D", 1), ("TX", "G", 1)), "EC460", "position 1 is given twice"),
-        ("SEQ(TX, OK)", _drill(("TX", "D", "1")), "EC414", "a position is a whole number, not '1'"),
+        (
+            "SEQ(TX, OK)",
+            _drill(("TX", "D", "1")),
+            "EC414",
+            r"a change cannot be .*\nhint: write, say, \[\('Computer', 'Dell', 1\)\]",
+        ),
         (
             "SEQ(TX, OK)",
             _drill(("TX", "D", 2)),

@@ -226,7 +226,7 @@ def test_different_values_are_kept_once_however_many_matches_there_are() -> None
     runtime = ec.Runtime("PATTERN SEQ(A a, B b) WITHIN 1 s AGG COUNT(DISTINCT a.x) AS n", schema=table.schema)
     assert list(runtime.push(table)) == []
     assert runtime.workload is not None
-    partial = runtime.workload.engine.queries["q1"].sink.changes(-1, 0).tables["groups"]
+    partial = runtime.workload.engine.queries["q1"].sink.changes(added=False).tables["groups"]
     assert partial.column("d0").to_pylist() == [0, 1, 2]
     assert [b.to_pylist() for b in runtime.finish()] == [[{"n": 3}]]
 

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from eventcube.engine import compiled, warm
+from eventcube.engine import compiled, execute, warm
 from eventcube.errors import OptionError
 
 # What is loaded or compiled after `warm`: random queries of every mode, under every strategy.
@@ -51,6 +52,12 @@ def test_nothing_is_left_to_compile() -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", _RUN], cwd=root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_test_of_one_partial_match_is_of_the_kind_that_is_compiled() -> None:
+    constant = np.broadcast_to(np.ones(1, np.int64), 1)
+    tests = execute._stacked([(np.arange(3), constant, 0)], np.int64)
+    assert all(values.flags.writeable for values in tests)
 
 
 def test_what_is_not_kept_yet_is_known_without_compiling(tmp_path: Path) -> None:

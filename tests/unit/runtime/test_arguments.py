@@ -270,3 +270,9 @@ def test_wide_with_names_that_are_none(name: Any, query: Any, code: str) -> None
     matches = ec.match(EVENTS, ["PATTERN SEQ(a, b) WITHIN 9 us"])
     with pytest.raises(OptionError, match=code):
         ec.wide(matches, name, query)
+
+
+def test_a_name_is_whole_characters() -> None:
+    with pytest.raises(OptionError, match="half a character") as caught:
+        ec.Runtime({"\ud800": "PATTERN A a WITHIN 1 s"})
+    assert caught.value.code == "EC413"

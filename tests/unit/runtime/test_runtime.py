@@ -387,3 +387,10 @@ def test_a_lone_component_without_a_window_keeps_nothing() -> None:
     found = [*runtime.push(events((1, "A"), (2, "A"))), *runtime.push(events((3, "A")))]
     assert sum(b.num_rows for b in found) == 2
     assert runtime.kept == 0
+
+
+def test_a_first_batch_of_nulls_leaves_the_type_of_a_column_open() -> None:
+    runtime = ec.Runtime("PATTERN A a WITHIN 1 s", type="type", advise=False)
+    list(runtime.push(pa.table({"ts": [1], "type": ["A"], "city": pa.nulls(1)})))
+    with pytest.raises(ec.InputError, match="only nulls in 'city'; give Runtime"):
+        runtime.push(pa.table({"ts": [2], "type": ["A"], "city": ["Ulm"]}))

@@ -2,34 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from heapq import nlargest, nsmallest
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.cube.graph import CubeGraph, Edge
-from eventcube.cube.refinement import can_feed
+from eventcube.cube.refinement import Change, Refinement, can_feed
 from eventcube.engine.reuse.case import Member, reuse_cases
 from eventcube.engine.reuse.known import Known
 from eventcube.options import INDEPENDENT
+from eventcube.plan.logical import LogicalQuery, regions
 from eventcube.plan.planned import Planned, plan_together
 from eventcube.plan.workload import Derivation, WorkloadPlan, WorkloadQuery
 
+# Sources of one query in each direction, the nearest ones, for which derivations are made.
+_NEAREST = 12
+
 
 def plan_shared(plans: Mapping[str, Planned], concepts: Concepts | None, sharing: str) -> WorkloadPlan:
-    """The plan of queries that run together, with all ways in which they can be computed from each other."""
+    """The plan of queries that run together, with the ways in which they can be computed from each other."""
     workload = replace(plan_together(plans, concepts), sharing=sharing)
     if sharing == INDEPENDENT or len(plans) == 1:
         return workload
-    return with_derivations(workload, plans, CubeGraph({name: planned.bound for name, planned in plans.items()}))
+    twins = _twins(plans)
+    graph = CubeGraph({name: planned.bound for name, planned in plans.items() if name not in twins})
+    same = [Edge(name, first, (_identity(plans[name].bound),)) for name, first in twins.items()]
+    downward, upward = nearest_edges(graph)
+    return with_derivations(workload, plans, [*downward, *same], upward)
 
 
-def with_derivations(workload: WorkloadPlan, plans: Mapping[str, Planned], graph: CubeGraph) -> WorkloadPlan:
-    """The workload with the derivations of its queries, and with programs that find all matches of their sources."""
+def _twins(plans: Mapping[str, Planned]) -> dict[str, str]:
+    """Queries that differ from an earlier one in their results only, each with that one."""
+    firsts: dict[object, str] = {}
+    twins = {}
+    # One with a limit feeds no other.
+    for name in sorted(plans, key=lambda name: not can_feed(plans[name].bound)):
+        query = plans[name].bound.query
+        asked = replace(query, returns=(), agg=(), group_by=(), having=(), limit=None)
+        first = firsts.setdefault(asked, name)
+        if first != name:
+            twins[name] = first
+    return twins
+
+
+def _identity(query: LogicalQuery) -> Refinement:
+    """The refinement of a query by itself."""
+    negated = frozenset(region.index for region in regions(query.region)) - {query.region.index}
+    return Refinement(tuple(range(len(query.slots))), Change.EQUAL, negated)
+
+
+def nearest_edges(graph: CubeGraph) -> tuple[list[Edge], list[Edge]]:
+    """The edges that are worth derivations, to finer queries and to coarser ones.
+
+    Of equal queries the first is related to others, and to each query its nearest ones are.
+    """
+    first = {name: group[0] for group in graph.groups for name in group}
+    coarser: dict[str, list[Edge]] = {}
+    finer: dict[str, list[Edge]] = {}
+    for edge in graph.pairs.values():
+        equal = first[edge.finer] == first[edge.coarser]
+        if edge.coarser == first[edge.coarser] and (equal or edge.finer == first[edge.finer]):
+            coarser.setdefault(edge.finer, []).append(edge)
+            finer.setdefault(edge.coarser, []).append(edge)
+    size = {name: len(query.slots) for name, query in graph.queries.items()}
+    downward = [e for found in coarser.values() for e in nlargest(_NEAREST, found, key=lambda e: size[e.coarser])]
+    upward = [e for found in finer.values() for e in nsmallest(_NEAREST, found, key=lambda e: size[e.finer])]
+    return downward, upward
+
+
+def with_derivations(
+    workload: WorkloadPlan, plans: Mapping[str, Planned], downward: Iterable[Edge], upward: Iterable[Edge]
+) -> WorkloadPlan:
+    """The workload with derivations along edges, and with programs that find all matches of their sources."""
     known = Known()
     members = {name: Member(name, plans[name], query, known) for name, query in workload.queries.items()}
     found: dict[str, list[Derivation]] = {}
-    for edge in graph.pairs.values():
-        for derivation in _derivations(edge, members):
+    for edges, down in ((downward, True), (upward, False)):
+        for derivation in (d for edge in edges for d in _derivations(edge, members, downward=down)):
             found.setdefault(derivation.target, []).append(derivation)
     sources = {d.source for derivations in found.values() for d in derivations}
     queries = {
@@ -38,10 +88,10 @@ def with_derivations(workload: WorkloadPlan, plans: Mapping[str, Planned], graph
     return replace(workload, queries=queries)
 
 
-def _derivations(edge: Edge, members: Mapping[str, Member]) -> Iterator[Derivation]:
-    """The derivations in both directions, by the first embedding that each case can use."""
+def _derivations(edge: Edge, members: Mapping[str, Member], *, downward: bool) -> Iterator[Derivation]:
+    """The derivations in one direction, by the first embedding that each case can use."""
     finer, coarser = members[edge.finer], members[edge.coarser]
-    for case in reuse_cases().values():
+    for case in (case for case in reuse_cases().values() if case.general_to_specific is downward):
         source, target = (coarser, finer) if case.general_to_specific else (finer, coarser)
         if not can_feed(source.planned.bound) or target.query.plan.sink.limit is not None:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from eventcube.engine.limit import Earliest, Pieces
@@ -54,26 +55,32 @@ class EarliestSink(Sink):
         """The matches that were held until the end."""
         return self.earliest.rest()
 
-    def changes(self, since: int, version: int) -> Saved:
-        """How many matches are left to find, and the matches that are held: at most as many."""
+    def changes(self, *, added: bool) -> Saved:
+        """How many matches are left to find, and matches that are held: at most as many."""
+        earliest = self.earliest
+        new = earliest.unsaved if added and earliest.left else None
+        earliest.unsaved = [] if self.plan.forward else None
+        held = new if new is not None else [] if earliest.held is None else [earliest.held]
         tables = {}
-        if self.earliest.held is not None:
-            matches, keys = self.earliest.held
-            tables["limit"] = matches
-            tables["limit_keys"] = pa.table({f"key{i}": pa.array(k) for i, k in enumerate(keys)})
-        return Saved({"left": self.earliest.left}, tables)
+        if held:
+            keys = [np.concatenate(columns) for columns in zip(*(keys for _, keys in held), strict=True)]
+            tables["limit"] = pa.concat_tables([matches for matches, _ in held])
+            tables["limit_keys"] = pa.table({f"key{i}": pa.array(column) for i, column in enumerate(keys)})
+        return Saved({"left": earliest.left, "added": int(new is not None)}, tables)
 
     def apply(self, saved: Saved, nothing: Nothing) -> None:
-        """Take on saved matches, which must be no more than are left."""
-        saved.check_fields({"left"})
+        """Take on saved matches, which must be no more than are left, or add to those that there are."""
+        saved.check_fields({"left", "added"})
         earliest = self.earliest
-        earliest.left, earliest.held = saved.integer("left", 0, earliest.left), None
-        if not self.plan.forward or not saved.tables:
-            return
-        none, output = nothing()
-        names = [f"key{i}" for i in range(len(earliest.sort_keys(none, output.store, output)))]
-        matches = saved.take("limit", output.batch(none).schema)
-        keys = saved.take("limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
-        if matches.num_rows != keys.num_rows or matches.num_rows > earliest.left:
-            raise DamagedStateError("more matches are held than are left, or some without their order")
-        earliest.held = matches, list(numbers(keys, names).values())
+        earliest.left = saved.integer("left", 0, earliest.left)
+        if not saved.integer("added", 0, 1):
+            earliest.held = None
+        if self.plan.forward and saved.tables:
+            none, output = nothing()
+            names = [f"key{i}" for i in range(len(earliest.sort_keys(none, output.store, output)))]
+            matches = saved.take("limit", output.batch(none).schema)
+            keys = saved.take("limit_keys", pa.schema([pa.field(name, pa.int64()) for name in names]))
+            if matches.num_rows != keys.num_rows or matches.num_rows > earliest.left:
+                raise DamagedStateError("more matches are held than are left, or some without their order")
+            earliest.hold(matches, list(numbers(keys, names).values()))
+        earliest.unsaved = [] if self.plan.forward else None

@@ -36,20 +36,23 @@ class GroupSink(Sink):
         """All groups."""
         yield self.groups.result()
 
-    def changes(self, since: int, version: int) -> Saved:
-        """Groups, or what was added to them."""
-        table, whole = self.groups.changed(since, version)
-        return Saved({"whole": whole}, {} if table is None else {"groups": table})
+    def changes(self, *, added: bool) -> Saved:
+        """The number of matches, groups, or what was added to them."""
+        if self.only_counts:
+            return Saved({"count": self.groups.counted}, {})
+        table, is_addition = self.groups.changed(added=added)
+        return Saved({"added": int(is_addition)}, {} if table is None else {"groups": table})
 
     def apply(self, saved: Saved, nothing: Nothing) -> None:
         """Take on saved groups, or add to those that there are."""
-        saved.check_fields({"whole"})
-        whole = saved.boolean("whole")
-        table = saved.tables.get("groups")
-        if table is not None:
+        saved.check_fields({"count"} if self.only_counts else {"added"})
+        if self.only_counts:
+            self.groups.counted = saved.integer("count", 0, 2**63 - 1)
+            return
+        table: pa.Table | None = None
+        if "groups" in saved.tables:
             expected = Groups(self.plan.sink.results)
             expected.add(*nothing())
             assert expected.partial is not None
-            self.groups.restore(saved.take("groups", expected.partial.schema), whole=whole)
-        elif whole:
-            self.groups = Groups(self.plan.sink.results)
+            table = saved.take("groups", expected.partial.schema)
+        self.groups.restore(table, added=bool(saved.integer("added", 0, 1)))

@@ -87,8 +87,8 @@ class Sink:
         """The rows that are left when the input has ended."""
         return iter(())
 
-    def changes(self, since: int, version: int) -> Saved:
-        """What changed in what the sink keeps between batches since a version; all of it since -1."""
+    def changes(self, *, added: bool) -> Saved:
+        """What the sink keeps between batches; `added`: what changed since it was saved or restored is enough."""
         return Saved({}, {})
 
     def apply(self, saved: Saved, nothing: Nothing) -> None:

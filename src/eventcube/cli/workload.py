@@ -1,0 +1,71 @@
+"""`Workload`: the queries of a workload file, ready to run, with the options of the command line and of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eventcube.cli.mistakes import raise_all
+from eventcube.cli.workload_file import Window, WorkloadFile
+from eventcube.errors import Diagnostic, QueryError, QuerySyntaxError, Span
+from eventcube.language.identifiers import write_name
+from eventcube.language.parse import parse
+from eventcube.language.printer import print_window
+from eventcube.language.syntax import Query
+from eventcube.options import Options, options
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Queries by name, and the options to run them with."""
+
+    queries: dict[str, Query]
+    options: Options
+
+
+def read_workload(path: str, given: Mapping[str, Any]) -> Workload:
+    """The workload in a file; `given` settings win over those of the file."""
+    file = WorkloadFile(path)
+    settings: dict[str, Any] = {"concepts": file.concepts, **file.settings, **given}
+    chosen = options(**settings)
+    queries: dict[str, Query] = {}
+    mistakes: list[QueryError] = []
+    for name, text in file.queries.items():
+        try:
+            queries[name] = parse(text, name)
+        except QuerySyntaxError as error:
+            mistakes.append(error)
+    raise_all(mistakes)
+    raise_all(
+        QueryError(problems, query.text, query.source)
+        for name, query in queries.items()
+        if (problems := list(_contradictions(name, query, file.within, chosen)))
+    )
+    return Workload({name: _completed(query, file.within, chosen) for name, query in queries.items()}, chosen)
+
+
+def _contradictions(name: str, query: Query, window: Window | None, options: Options) -> Iterator[Diagnostic]:
+    """What a query says otherwise than the workload does."""
+    advice = "leave out one of the two, or make them agree"
+    if window is not None and query.within is not None and query.within != window:
+        texts = [print_window(one) for one in (query.within, window)]
+        message = f"query {name} says WITHIN {texts[0]}, and the workload says within: {texts[1]}"
+        yield Diagnostic("EC473", message, query.within.span, advice)
+    columns = [column.name for column in query.partition_by]
+    if columns and options.partition_by and set(columns) != set(options.partition_by):
+        texts = [", ".join(map(write_name, names)) for names in (columns, options.partition_by)]
+        message = f"query {name} says PARTITION BY {texts[0]}, and the setting partition_by says {texts[1]}"
+        yield Diagnostic(
+            "EC474", message, Span(query.partition_by[0].span.start, query.partition_by[-1].span.end), advice
+        )
+
+
+def _completed(query: Query, window: Window | None, options: Options) -> Query:
+    """The query with the window of the workload, if it has none of its own.
+
+    What it says of partitions is an option already, which the graph of a cube does not know.
+    """
+    if window is not None and query.within is None:
+        query = parse(f"{query.text.rstrip().removesuffix(';')}\nWITHIN {print_window(window)}", query.source)
+    return replace(query, partition_by=()) if options.partition_by else query

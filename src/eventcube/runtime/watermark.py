@@ -1,0 +1,35 @@
+"""Watermarks as users give them: datetimes, or microseconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from eventcube.options import invalid_argument, is_whole
+from eventcube.plan.zones import column_zone, instant, read_zone
+from eventcube.schema import EventSchema
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The largest usable time, in microseconds before or after 1970.
+_MAX_TIME = 2**62
+
+
+def microseconds_of(watermark: Any, schema: EventSchema | None) -> int:
+    """A watermark in microseconds; a datetime without a zone is in that of the time column, if it has one."""
+    # NaT of pandas is a datetime that does not equal itself.
+    if isinstance(watermark, datetime) and watermark == watermark:
+        if watermark.tzinfo is not None:
+            return (watermark - _EPOCH) // timedelta(microseconds=1)
+        micros = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
+        zone = None if schema is None else column_zone(schema.time, schema)
+        if zone is None:
+            return micros
+        known = read_zone(zone)
+        if known is None:
+            raise invalid_argument(
+                "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
+            )
+        return instant(micros, known)
+    if not is_whole(watermark):
+        raise invalid_argument("a watermark", watermark, "microseconds since 1970, or a datetime")
+    return max(-_MAX_TIME, min(_MAX_TIME, int(watermark)))
