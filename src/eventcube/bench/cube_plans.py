@@ -22,8 +22,7 @@ from eventcube.bench.measure import Column, judged, listed, machine, save
 from eventcube.bench.trades import SCHEMA, Trades
 from eventcube.bench.workload import related_queries
 from eventcube.concepts.concepts import Concepts
-from eventcube.cube.graph import CubeGraph
-from eventcube.engine.reuse.derive import plan_shared, with_derivations
+from eventcube.engine.reuse.derive import plan_shared, related, with_derivations
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.derivations import DerivationChoice
 from eventcube.optimizer.reuse_costs import ReuseCosts
@@ -117,13 +116,14 @@ def _plan(plans: Mapping[str, Planned], concepts: Concepts | None, table: pa.Tab
     gc.collect()
     together = replace(plan_together(plans, concepts), sharing="chase")
     times = [time.process_time()]
-    graph = CubeGraph({name: plan.bound for name, plan in plans.items()})
+    downward, upward = related(plans)
     times.append(time.process_time())
-    workload = with_derivations(together, plans, graph)
+    workload = with_derivations(together, plans, downward, upward)
     times.append(time.process_time())
+    pairs = {(edge.finer, edge.coarser) for edge in (*downward, *upward)}
     found = sum(len(query.derivations) for query in workload.queries.values())
     stages = [after - before for before, after in pairwise(times)]
-    return [1e3 * seconds for seconds in (*stages, *_weigh(workload, table))], len(graph.pairs), found
+    return [1e3 * seconds for seconds in (*stages, *_weigh(workload, table))], len(pairs), found
 
 
 class _Weighed(Exception):  # noqa: N818 - no error: it ends a run once the plan is chosen

@@ -25,11 +25,16 @@ def plan_shared(plans: Mapping[str, Planned], concepts: Concepts | None, sharing
     workload = replace(plan_together(plans, concepts), sharing=sharing)
     if sharing == INDEPENDENT or len(plans) == 1:
         return workload
+    return with_derivations(workload, plans, *related(plans))
+
+
+def related(plans: Mapping[str, Planned]) -> tuple[list[Edge], list[Edge]]:
+    """The edges between queries that are worth derivations, to finer queries and to coarser ones."""
     twins = _twins(plans)
     graph = CubeGraph({name: planned.bound for name, planned in plans.items() if name not in twins})
     same = [Edge(name, first, (_identity(plans[name].bound),)) for name, first in twins.items()]
     downward, upward = nearest_edges(graph)
-    return with_derivations(workload, plans, [*downward, *same], upward)
+    return [*downward, *same], upward
 
 
 def _twins(plans: Mapping[str, Planned]) -> dict[str, str]:
