@@ -24,10 +24,8 @@ from eventcube.bench.plots import Picture, draw
 from eventcube.concepts.concepts import Concepts
 
 COUNTED, RETURNED = "count", "matches"
-# Trades: those counted, those of workloads with many matches, those whose matches are returned, and those pushed.
-EVENTS, FEWER_EVENTS, RETURNED_EVENTS, PUSHED_EVENTS, PUSH = 1_000_000, 300_000, 300_000, 50_000, 1_000
-# Workloads with so many matches for each event that fewer trades suffice.
-LARGE = {("3", "equal rates"), ("7", "equal rates"), ("8", "equal rates")}
+# Trades whose matches are counted, and returned, and those pushed.
+EVENTS, RETURNED_EVENTS, PUSHED_EVENTS, PUSH = 1_000_000, 300_000, 50_000, 1_000
 # The paper's times that chase is faster than independent queries, and bottom-up for concepts.
 PAPER = {
     "1": "7.6",
@@ -125,10 +123,7 @@ class _Setting:
 
     @property
     def events(self) -> int:
-        if self.result == RETURNED:
-            events = RETURNED_EVENTS
-        else:
-            events = FEWER_EVENTS if (self.workload.name, self.rates) in LARGE else EVENTS
+        events = EVENTS if self.result == COUNTED else RETURNED_EVENTS
         return max(2 * PUSH, int(events * self.scale))
 
     def texts(self, window: int) -> dict[str, str]:

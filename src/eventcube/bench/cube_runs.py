@@ -22,7 +22,7 @@ from eventcube.optimizer.reuse_costs import ReuseCosts
 from eventcube.optimizer.workings import Workings
 from eventcube.options import options
 from eventcube.plan.planned import Planned, plan_query
-from eventcube.plan.steps import Bind, KeepLatest, Step
+from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Step
 from eventcube.plan.workload import Derivation, WorkloadPlan
 from eventcube.runtime.workload import Workload
 
@@ -94,7 +94,8 @@ def counted_rows() -> Iterator[list[int]]:
 
     def counted_step(self: Execution, a_step: Step, table: Table) -> Iterator[Table]:
         joins = isinstance(a_step, Bind)
-        rows[0] += 0 if joins or isinstance(a_step, KeepLatest) else len(table)
+        idle = isinstance(a_step, FilterByState) and self.store.all_have(a_step.states)
+        rows[0] += 0 if joins or idle or isinstance(a_step, KeepLatest) else len(table)
         for made in step(self, a_step, table):
             rows[0] += len(made) if joins else 0
             yield made

@@ -153,6 +153,8 @@ class Execution:
             case DistinctEvents(pairs):
                 differ = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
                 return iter([table.where(np.all(differ, axis=0))])
+            case FilterByState(_, _, states) if self.store.all_have(states):
+                return iter([table])
             case FilterByState(slots, forward, states):
                 trigger = table.first(slots, optional=True) if forward else table.last(slots)
                 return iter([table.where(self.store.has_state(trigger, states))])

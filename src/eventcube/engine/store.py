@@ -235,6 +235,10 @@ class Store:
         found = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
         return np.where(found, at if self.order is None else self.sorted.row_of_event[at], -1)
 
+    def all_have(self, states: frozenset[State]) -> bool:
+        """Whether all events are known to have one of these states."""
+        return self._states.are_cuts and self._states.range_of(states, self.size) == (0, self.size)
+
     def has_state(self, rows: Ints, states: frozenset[State]) -> Bools:
         """Where the rows' events are done, due or future."""
         if self._each is None:

@@ -125,9 +125,14 @@ def fixed_plan(queries: Mapping[str, WorkloadQuery], *, downward: bool) -> dict[
     plan: dict[str, Derivation] = {}
     for name, query in queries.items():
         ways = [d for d in query.derivations if d.downward is downward]
-        # The nearest has most in common, and differs least in size.
-        for way in sorted(ways, key=lambda d: (-len(d.slots), len(queries[d.source].stacks), d.source)):
+        for way in sorted(ways, key=lambda d: _distance(d, queries[d.source])):
             if not leads_back(way, plan):
                 plan[name] = way
                 break
     return plan
+
+
+def _distance(derivation: Derivation, source: WorkloadQuery) -> tuple[int, int, int, str]:
+    """How far a query is from its source: the nearest has most in common, and leaves the fewest steps."""
+    steps = len(derivation.program) + len(derivation.deltas)
+    return -len(derivation.slots), steps, len(source.stacks), derivation.source

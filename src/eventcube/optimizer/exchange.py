@@ -68,9 +68,11 @@ class Exchange:
         for way in self._ways:
             options.setdefault(way.target, [None]).append(way)
         cost, improves, most = self._cost(plan), True, len(self._tried) + tries
-        while improves and len(self._tried) < most:
+        while improves:
             improves = False
             for target, option in ((t, option) for t, ways in options.items() for option in ways):
+                if len(self._tried) >= most:
+                    break
                 if option is plan.get(target) or (option and _leads_back(option, plan)):
                     continue
                 exchanged = dict(plan)

@@ -158,6 +158,10 @@ class ProgramEstimate:
             return 0.0
         return before.rows * (RANGE - COUNTED) + end.rows * (EXTEND + COPY * before.bound)
 
+    def filtered(self, rows: float) -> float:
+        """What it costs to leave out partial matches that are not due; nothing if all events are."""
+        return rows * BY_STATE if self._slots.new < 1.0 else 0.0
+
     def steps(
         self, program: Program, at: Partial = NOTHING, narrowed: Mapping[int, float] = NOTHING_NARROWED
     ) -> Iterator[tuple[float, Partial]]:
@@ -198,7 +202,7 @@ class ProgramEstimate:
                     cost = calls + at.rows * NARROW + left * NARROWED
                     at = at.of(left)
                 case FilterByState():
-                    cost = calls + at.rows * BY_STATE
+                    cost = calls + self.filtered(at.rows)
                     at = at.of(at.rows * self._slots.new)
                 case InOrder(pairs):
                     cost = calls + at.rows * IN_ORDER

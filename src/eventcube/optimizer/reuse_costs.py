@@ -70,7 +70,9 @@ class ReuseCosts:
         all_matches = None
         if query.unrestricted is not None:
             found, made = steps(query.unrestricted, _ALL)
-            all_matches = found + Steps(made)
+            # Of all matches, those that are due are reported.
+            estimate = self._estimate(name)
+            all_matches = found + Steps(made + estimate.filtered(estimate.results(query.unrestricted).rows))
         if query.from_start is None:
             return Own(alone, making, all_matches)
         group = query.arrangement, tuple(query.stacks[slot] for slot in query.plan.positive[:2])

@@ -22,7 +22,11 @@ class Steps:
     shared: tuple[tuple[Hashable, float], ...] = ()
 
     def __add__(self, other: Steps) -> Steps:
-        return Steps(self.cost + other.cost, self.shared + other.shared)
+        """The steps of both; what they share costs once."""
+        own = dict(self.shared)
+        more = tuple(item for item in other.shared if item[0] not in own)
+        twice = sum(cost for step, cost in other.shared if step in own)
+        return Steps(self.cost + other.cost - twice, self.shared + more)
 
 
 @dataclass(frozen=True, slots=True)
