@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from rich.console import Console
 
+from eventcube.bench import cube_many
 from eventcube.bench.cube import bench_cube
-from eventcube.bench.cube_many import measure_many
 from eventcube.bench.cube_plans import _estimate_row, measure_planning, random_plans, rank_correlation
 from eventcube.bench.cube_runs import FIXED, SHARINGS, plans_of, weighed
 from eventcube.bench.cube_workloads import SECTORS, WORKLOADS, generated_queries
@@ -37,9 +37,11 @@ def test_tables_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert words in shown
 
 
-def test_many_queries_and_planning(tmp_path: Path) -> None:
+def test_many_queries_and_planning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cube_many, "QUERIES", 30)
+    monkeypatch.setattr(cube_many, "APART", 2)
     console = Console(quiet=True)
-    rows = measure_many(console, tmp_path, events=2_000, repetitions=1)
+    rows = cube_many.measure_many(console, tmp_path, events=2_000, repetitions=1)
     assert {r.sharing for r in rows if r.queries == "three levels"} == {*FIXED, "auto"}
     for name in ("related", "three levels"):
         for events in {r.events for r in rows if r.queries == name}:
