@@ -72,7 +72,8 @@ class ReuseCosts:
             found, made = steps(query.unrestricted, _ALL)
             # Of all matches, those that are due are reported.
             estimate = self._estimate(name)
-            all_matches = found + Steps(made + estimate.filtered(estimate.results(query.unrestricted).rows))
+            matches = self._results[name, False] = estimate.results(query.unrestricted)
+            all_matches = found + Steps(made + estimate.filtered(matches.rows))
         if query.from_start is None:
             return Own(alone, making, all_matches)
         group = query.arrangement, tuple(query.stacks[slot] for slot in query.plan.positive[:2])
