@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from statistics import median
 
 import pyarrow as pa
 from rich.console import Console
 
 from eventcube.bench.cube_runs import FIXED, run
 from eventcube.bench.cube_workloads import generated_queries, level_concepts
-from eventcube.bench.measure import Column, alternate, judged, listed, machine, save
+from eventcube.bench.measure import Column, judged, listed, machine, save
 from eventcube.bench.trades import Trades
 from eventcube.bench.workload import related_queries
 from eventcube.concepts.concepts import Concepts
@@ -70,21 +70,24 @@ def _rows(
 ) -> list[CubeManyRow]:
     table = Trades(events).table()
     few = table.slice(0, 1000)
-    sides: dict[str, Callable[[], object]] = {s: partial(run, texts, concepts, s, [table]) for s in sharings}
-    sides["apart"] = partial(_apart, dict([*texts.items()][:APART]), concepts, table)
     work = {sharing: run(texts, concepts, sharing, [table]).counters for sharing in sharings}
-    timings = alternate(sides, repetitions)
-    planning = alternate({s: partial(run, texts, concepts, s, [few]) for s in sharings}, repetitions)
-    apart = timings["apart"].busy
+    seconds: dict[str, list[float]] = {side: [] for side in (*sharings, "apart")}
+    planning: dict[str, list[float]] = {sharing: [] for sharing in sharings}
+    for _ in range(repetitions):
+        for sharing in sharings:
+            seconds[sharing].append(run(texts, concepts, sharing, [table]).seconds)
+            planning[sharing].append(run(texts, concepts, sharing, [few]).seconds)
+        seconds["apart"].append(_apart(dict([*texts.items()][:APART]), concepts, table))
+    apart = median(seconds["apart"])
     return [
         CubeManyRow(
             queries=name,
             events=events,
             sharing=sharing,
-            seconds=timings[sharing].busy,
-            planning=planning[sharing].busy,
+            seconds=median(seconds[sharing]),
+            planning=median(planning[sharing]),
             apart=apart,
-            as_many=timings[sharing].busy / apart * APART,
+            as_many=median(seconds[sharing]) / apart * APART,
             goal=float(APART) if name == "related" and sharing == "auto" else None,
             made=work[sharing]["made"],
             candidates=work[sharing]["candidates"],
@@ -94,10 +97,9 @@ def _rows(
     ]
 
 
-def _apart(texts: Mapping[str, str], concepts: Concepts | None, table: pa.Table) -> None:
-    """Each query in a run of its own."""
-    for name, text in texts.items():
-        run({name: text}, concepts, "independent", [table])
+def _apart(texts: Mapping[str, str], concepts: Concepts | None, table: pa.Table) -> float:
+    """Processor seconds of the queries, each in a run of its own; garbage is collected between runs, untimed."""
+    return sum(run({name: text}, concepts, "independent", [table]).seconds for name, text in texts.items())
 
 
 COLUMNS: Sequence[Column] = (
