@@ -21,6 +21,10 @@ STYLES = {
     "together": ("#0072b2", "o"),
     "one after the other": ("#444444", "s"),
     "DuckDB": ("#e69f00", "D"),
+    "independent": ("#444444", "s"),
+    "top-down": ("#e69f00", "v"),
+    "bottom-up": ("#56b4e9", "^"),
+    "chase": ("#009e73", "o"),
 }
 
 

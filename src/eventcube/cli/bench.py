@@ -155,6 +155,35 @@ def nested(out: Path, names: tuple[str, ...], scale: float, repetitions: int, pl
         raise _not_installed(error) from None
 
 
+@bench.command(short_help="Queries computed from each other, by every way to share their work.")
+@_OUT
+@click.option("--workload", "names", multiple=True, type=click.Choice([*"12345678"]), help="Only these.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Factor for the length of the streams.",
+)
+@_repetitions(5, "the shortest counts")
+@click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
+def cube(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plots: bool) -> None:
+    """Run the paper's workloads on one core, computed independently, top-down, bottom-up and as the optimizer chooses.
+
+    Also 200 related queries, planning, and how well the costs of plans are estimated.
+
+    \b
+    Example:
+      eventcube bench cube --workload 1
+    """
+    from eventcube.bench.cube import bench_cube
+
+    try:
+        bench_cube(out, names, scale=scale, repetitions=repetitions, plots=plots)
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
+
+
 @bench.command(short_help="How long queries take to plan, and tasks of Spark to be ready.")
 @_OUT
 @_repetitions(15)

@@ -128,6 +128,11 @@ class Execution:
             return sum(len(out) for out in self.run(program, table))
         total = 0
         for out in self.run(program[:-1], table):
+            if last.is_range:
+                width = self.store.stack(last.slot, last.states).count_between(*self._range(last, out))
+                self.counters.candidates += width
+                total += width
+                continue
             candidates = self._candidates(last, out)
             width = int(np.maximum(candidates.hi - candidates.lo, 0).sum())
             self.counters.candidates += width
@@ -148,6 +153,8 @@ class Execution:
             case DistinctEvents(pairs):
                 differ = [(table[one] != table[other]) | (table[one] < 0) for one, other in pairs]
                 return iter([table.where(np.all(differ, axis=0))])
+            case FilterByState(_, _, states) if self.store.all_have(states):
+                return iter([table])
             case FilterByState(slots, forward, states):
                 trigger = table.first(slots, optional=True) if forward else table.last(slots)
                 return iter([table.where(self.store.has_state(trigger, states))])
@@ -256,9 +263,7 @@ class Execution:
             return _Candidates(
                 np.zeros(len(table), np.int64), np.full(len(table), len(stack.rows)), stack.rows, NO_TESTS
             )
-        lower, upper = self.rows_at(bind.lower, table), self.rows_at(bind.upper, table)
-        for fence in bind.fences:
-            lower, upper = self._fenced(fence, table, lower, upper)
+        lower, upper = self._range(bind, table)
         rows = stack.rows
         if bind.key is None:
             lo, hi = stack.positions(lower), stack.positions(upper)
@@ -269,6 +274,15 @@ class Execution:
         hi = np.maximum(hi, lo)
         tests = self._tests(bind, table, rows) if bind.compare or bind.distinct else NO_TESTS
         return _Candidates(lo, hi, rows, tests)
+
+    def _range(self, bind: Bind, table: Table) -> tuple[Ints, Ints]:
+        """The range of rows in which the candidates of each partial match lie."""
+        assert bind.lower is not None
+        assert bind.upper is not None
+        lower, upper = self.rows_at(bind.lower, table), self.rows_at(bind.upper, table)
+        for fence in bind.fences:
+            lower, upper = self._fenced(fence, table, lower, upper)
+        return lower, upper
 
     def _fenced(self, fence: Fence, table: Table, lower: Ints, upper: Ints) -> tuple[Ints, Ints]:
         """The range without the candidates that have an event of the fence between them and its bound."""

@@ -142,6 +142,15 @@ def links(keys: Ints, size: int) -> Ints:
 
 
 @compiled
+def count_between(links: Ints, lower: Ints, upper: Ints) -> int:
+    """How many events a stack has from each lower row to before the upper one, in all."""
+    found = 0
+    for i in range(lower.size):
+        found += max(links[upper[i]] - links[lower[i]], 0)
+    return found
+
+
+@compiled
 def _fill(
     lo: Ints,
     hi: Ints,

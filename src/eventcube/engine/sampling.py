@@ -24,9 +24,9 @@ class StoredEvents:
         """The rows of the events that a slot takes, ascending, optionally only those of some states."""
         return self._store.stack(slot, states).rows
 
-    def windows(self, *, forward: bool) -> Ints:
-        """For each row the first row of the window that ends there; `forward`: the end of the one that begins there."""
-        return self._store.window_ends if forward else self._store.window_starts
+    def windows(self, rows: Ints, *, forward: bool) -> Ints:
+        """For each of the rows the first row of the window up to there; `forward`: the end of the one from there on."""
+        return self._store.windows_at(rows, ends=forward)
 
     def values(self, expression: Expression, rows: Ints) -> Array:
         """The values of an expression for some rows, without nulls."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, links, read_only, seek
+from eventcube.engine.kernels import Array, Bools, Ints, count_between, links, read_only, seek
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
@@ -37,6 +37,14 @@ class Stack:
             # The position for every row of the store: the papers' links, from any other stack.
             self._links = links(self.rows, self._size)
         return self._links[rows]
+
+    def count_between(self, lower: Ints, upper: Ints) -> int:
+        """How many events there are from each lower row to before the upper one, in all."""
+        if self._links is None and len(lower) < self._size // 32:
+            return int(np.maximum(self.positions(upper) - self.positions(lower), 0).sum())
+        if self._links is None:
+            self._links = links(self.rows, self._size)
+        return count_between(self._links, lower, upper)
 
     def has(self, rows: Ints) -> Bools:
         """For each row whether it is in the stack; a row of -1, of a slot that is not taken, counts as one."""
@@ -175,6 +183,15 @@ class SortedRows:
             self._windows[key] = (window_ends if ends else window_starts)(read_only(metric), self.starts, width)
         return self._windows[key]
 
+    def windows_at(self, rows: Ints, positions: int | None, width: int, *, ends: bool) -> Ints:
+        """The same for some rows; for a few of one segment, those of all rows need not be found."""
+        if (positions, width, ends) in self._windows or len(self.starts) > 2 or len(rows) >= self.size // 32:
+            return self.windows(positions, width, ends=ends)[rows]
+        metric = self.ts if positions is None else self.in_order(self.events.positions[positions])
+        if ends:
+            return metric.searchsorted(metric[rows] + width, side="right")
+        return metric.searchsorted(metric[rows] - width)
+
 
 class Store:
     """The events of one evaluation as a query sees them: its stacks, its window, and what is due."""
@@ -218,6 +235,10 @@ class Store:
         found = self.events.seq[at] == seq if self.size else np.zeros(len(seq), np.bool_)
         return np.where(found, at if self.order is None else self.sorted.row_of_event[at], -1)
 
+    def all_have(self, states: frozenset[State]) -> bool:
+        """Whether all events are known to have one of these states."""
+        return self._states.are_cuts and self._states.range_of(states, self.size) == (0, self.size)
+
     def has_state(self, rows: Ints, states: frozenset[State]) -> Bools:
         """Where the rows' events are done, due or future."""
         if self._each is None:
@@ -240,6 +261,10 @@ class Store:
     def window_ends(self) -> Ints:
         """For each row the row after the last that a window beginning there can hold."""
         return self.sorted.windows(self._positions, self._width, ends=True)
+
+    def windows_at(self, rows: Ints, *, ends: bool) -> Ints:
+        """The window starts, or ends, of some rows."""
+        return self.sorted.windows_at(rows, self._positions, self._width, ends=ends)
 
     def before(self, rows: Ints) -> Ints:
         """The end of the range of rows strictly before each row."""

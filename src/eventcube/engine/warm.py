@@ -35,6 +35,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.seek: [(INTS, INTS)],
     kernels.seek_in: [(INTS, INTS, INTS, INTS)],
     kernels.links: [(INTS, INT)],
+    kernels.count_between: [(INTS, INTS, INTS)],
     kernels.expand: [(INTS, INTS, INTS, TABLE, TESTS, INT, INT, TABLE)],
     kernels.exists: [(INTS, INTS, TESTS)],
     kernels.latest: [(INTS, INTS, TESTS)],

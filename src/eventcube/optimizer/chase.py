@@ -1,46 +1,25 @@
 """Chase: which queries of a workload are computed from which others, so that all of them together cost least.
 
 Liu et al. 2011 (E-Cube), section 4: queries are the nodes of a graph with a virtual ground, from which each can be
-computed by itself; the cheapest plan is a minimum spanning arborescence. Here a source whose matches are otherwise only
-counted, or only found where they are due, must make them for those computed from it: that costs once, however many
-these are. It is divided among them, and the shares are corrected until the plan stays the same.
+computed by itself; the cheapest plan is a minimum spanning arborescence. Where costs depend on the whole plan here,
+they are divided among those that gain, and the shares are corrected until the plan stays the same. Then ways of single
+queries are exchanged for as long as that makes it cheaper, in each set of related queries by itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 
 from eventcube.optimizer.arborescence import minimum_arborescence
-from eventcube.plan.routes import leads_back, unrestricted
-from eventcube.plan.workload import Derivation
+from eventcube.optimizer.exchange import Exchange, related
+from eventcube.optimizer.reuse_plan import Account, Own, Plan, Steps, Way, plan_cost
 
 # How often shares are corrected, at most.
 _ROUNDS = 6
-# For so few ways × queries, ways of single queries are exchanged, each time for a gain of at least this share.
-_EXCHANGES, _GAIN = 20_000, 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A derivation with what it costs, beside its source; `counts`: the number of the source's matches is enough."""
-
-    derivation: Derivation
-    cost: float
-    counts: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """What a query costs by itself, and what it costs more to make its matches, those that are due or all of them."""
-
-    alone: float
-    making_due: float
-    making_all: float
-
-
-Plan = Mapping[str, Way]
+# Plans that are tried, × queries whose cost is added up for one.
+_TRIES = 20_000
 
 
 class Chase:
@@ -48,88 +27,75 @@ class Chase:
 
     def __init__(self, own: Mapping[str, Own], ways: Sequence[Way]) -> None:
         self.own, self.ways = own, ways
-        self._names = list(own)
 
     def cost(self, plan: Plan) -> float:
         """What all queries cost together."""
-        total = sum(plan[name].cost if name in plan else own.alone for name, own in self.own.items())
-        return total + sum(self._making(plan).values())
-
-    def _making(self, plan: Plan) -> dict[str, float]:
-        """What it costs each source more that it feeds others."""
-        all_of = unrestricted(_derivations(plan))
-        making: dict[str, float] = {}
-        for way in plan.values():
-            source = way.derivation.source
-            own = self.own[source]
-            needed = own.making_all if source in all_of else 0.0 if way.counts else own.making_due
-            making[source] = max(needed, making.get(source, 0.0))
-        return making
+        return plan_cost(self.own, plan, Account())
 
     def cheapest(self) -> dict[str, Way]:
         """The plan that costs least, as far as it is found."""
-        best: dict[str, Way] = {}
-        best_cost = self.cost(best)
-        # At first, as many as can gain from a source are taken to share its cost.
-        sharers = Counter(w.derivation.source for w in self.ways if w.cost < self.own[w.derivation.target].alone)
-        for _ in range(_ROUNDS):
-            plan = self._arborescence(sharers)
-            cost = self.cost(plan)
-            if cost < best_cost:
-                best, best_cost = plan, cost
-            children = Counter(way.derivation.source for way in plan.values())
-            if children == sharers:
-                break
-            sharers = children
+        # A way that costs more than the query by itself can only lose.
+        ways = [way for way in self.ways if way.steps.cost < self.own[way.target].alone.cost]
+        best = min(({}, *self._by_arborescence(ways)), key=self.cost)
         best = self._without_losses(best)
-        if len(self.ways) * len(self.own) > _EXCHANGES:
-            return best
-        return min(map(self._improved, (best, *self._by_one_source())), key=self.cost)
+        sets = list(related(self.own, ways))
+        for own, within in sets:
+            others = {name: costs for name, costs in self.own.items() if name not in own}
+            kept = {target: way for target, way in best.items() if target in others}
+            account = Account()
+            plan_cost(others, kept, account)
+            part = {target: way for target, way in best.items() if target in own}
+            best = kept | Exchange(own, within, account.paid).cheapest(part, _TRIES // (len(sets) * len(own)))
+        return best
 
-    def _by_one_source(self) -> Iterator[dict[str, Way]]:
-        """For each source the plan in which all that gain from it are computed from it."""
-        for source in dict.fromkeys(way.derivation.source for way in self.ways):
-            ways = (way for way in self.ways if way.derivation.source == source)
-            yield {w.derivation.target: w for w in ways if w.cost < self.own[w.derivation.target].alone}
+    def _by_arborescence(self, ways: Sequence[Way]) -> Iterator[dict[str, Way]]:
+        """Plans of least cost, if what sources cost more is divided among those that are computed from them."""
+        if not ways:
+            return
+        # If as many as can gain share it, and steps are shared by all; and as if it cost nothing.
+        sharers: Mapping[str, float] = Counter(way.source for way in ways)
+        yield self._arborescence(ways, dict.fromkeys(sharers, inf), self._shares(self.own))
+        roots: Iterable[str] = self.own
+        for _ in range(_ROUNDS):
+            plan = self._arborescence(ways, sharers, self._shares(roots))
+            yield plan
+            children = Counter(way.source for way in plan.values())
+            if children == sharers:
+                return
+            sharers, roots = children, [name for name in self.own if name not in plan]
 
-    def _arborescence(self, sharers: Mapping[str, int]) -> dict[str, Way]:
+    def _shares(self, roots: Iterable[str]) -> dict[str, float]:
+        """What each query costs by itself if these are, and each pays its share of steps that are equal."""
+        users = Counter(step for name in roots for steps in self.own[name].both for step, _ in steps.shared)
+
+        def share(steps: Steps) -> float:
+            return steps.cost - sum(cost * (1 - 1 / max(1, users[step])) for step, cost in steps.shared)
+
+        return {name: min(map(share, own.both)) for name, own in self.own.items()}
+
+    def _arborescence(
+        self, ways: Sequence[Way], sharers: Mapping[str, float], alone: Mapping[str, float]
+    ) -> dict[str, Way]:
         """The cheapest plan if sources divide what their matches cost among so many."""
-        number = {name: i for i, name in enumerate(self._names, 1)}
-        edges = [(0, number[name], own.alone) for name, own in self.own.items()]
+        number = {name: i for i, name in enumerate(self.own, 1)}
+        edges = [(0, number[name], alone[name]) for name in self.own]
         first = len(edges)
-        for way in self.ways:
-            source, target = way.derivation.source, way.derivation.target
-            own = self.own[source]
-            making = 0.0 if way.counts else own.making_due if way.derivation.same_trigger else own.making_all
-            edges.append((number[source], number[target], way.cost + making / max(1, sharers.get(source, 0))))
-        entering = minimum_arborescence(len(self._names) + 1, edges)
-        chosen = (self.ways[edge - first] for edge in entering[1:] if edge >= first)
-        return {way.derivation.target: way for way in chosen}
-
-    def _improved(self, plan: dict[str, Way]) -> dict[str, Way]:
-        """The plan after exchanging the ways of single queries, for as long as one makes it cheaper."""
-        options: dict[str, list[Way | None]] = {name: [None] for name in self.own}
-        for way in self.ways:
-            options[way.derivation.target].append(way)
-        cost, improves = self.cost(plan), True
-        while improves:
-            improves = False
-            for target, option in ((t, option) for t, ways in options.items() for option in ways):
-                if option is plan.get(target) or (option and leads_back(option.derivation, _derivations(plan))):
-                    continue
-                exchanged = {t: w for t, w in plan.items() if t != target} | ({target: option} if option else {})
-                exchanged_cost = self.cost(exchanged)
-                if exchanged_cost < cost * (1 - _GAIN):
-                    plan, cost, improves = exchanged, exchanged_cost, True
-        return plan
+        for way in ways:
+            own = self.own[way.source]
+            more = 0.0 if way.counts else own.making if way.derivation.same_trigger else own.all_more
+            cost = way.steps.cost + more / max(1.0, sharers.get(way.source, 0.0))
+            edges.append((number[way.source], number[way.target], cost))
+        entering = minimum_arborescence(len(number) + 1, edges)
+        chosen = (ways[edge - first] for edge in entering[1:] if edge >= first)
+        return {way.target: way for way in chosen}
 
     def _without_losses(self, plan: dict[str, Way]) -> dict[str, Way]:
-        """The plan without sources that cost more than they save."""
-        gains = {source: -cost for source, cost in self._making(plan).items()}
-        for target, way in plan.items():
-            gains[way.derivation.source] += self.own[target].alone - way.cost
-        return {target: way for target, way in plan.items() if gains[way.derivation.source] > 0}
-
-
-def _derivations(plan: Plan) -> dict[str, Derivation]:
-    return {target: way.derivation for target, way in plan.items()}
+        """The plan without sources that cost more than they save, one by one if they are few."""
+        cost = self.cost(plan)
+        sources = dict.fromkeys(way.source for way in plan.values())
+        for source in sources if len(sources) * len(self.own) <= _TRIES else ():
+            without = {t: w for t, w in plan.items() if w.source != source}
+            without_cost = self.cost(without)
+            if without_cost < cost:
+                plan, cost = without, without_cost
+        return plan

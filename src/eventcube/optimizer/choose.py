@@ -187,5 +187,5 @@ class ProgramChoice(Choice):
 
     def estimate(self, events: Events, *, materialize: bool) -> Costs:
         """What each program would cost over the events."""
-        estimate = ProgramEstimate(self._plan, events, self._strategy_cost, materialize=materialize)
+        estimate = ProgramEstimate.of_events(self._plan, events, self._strategy_cost, materialize=materialize)
         return Costs({name: estimate.cost(program) for name, program in self._programs.items()})

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from eventcube.optimizer.choose import HOLD_PAIRS, SWITCH
 from eventcube.optimizer.program import ProgramEstimate, StrategyCost, due_events
+from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
 from eventcube.optimizer.statistics import Events
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.step_tree import Branch, StepTree, shareable, step_tree
 from eventcube.plan.steps import Program
+from eventcube.plan.workload import Arrangement
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,16 @@ class Candidate:
     backward: Program
     from_start: Program
     materialize: bool
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """How the query sees the events; candidates count positions alike, if they do."""
+        return Arrangement(self.plan.scan.sort_key, None, self.plan.scan.width, self.plan.forward)
+
+    @property
+    def triggers(self) -> tuple[int, ...]:
+        """The slots among which is the event that makes a match due."""
+        return self.plan.first if self.plan.forward else self.plan.last
 
     def branch(self, program: Program) -> Branch:
         """A program of the query for a tree."""
@@ -71,10 +84,17 @@ class SharingChoice:
     ) -> frozenset[str]:
         chosen: set[str] = set()
         by_name = {c.name: c for c in candidates}
+        statistics = StackStatistics(by_name, events)
         for names in heads(candidates):
             group = [by_name[name] for name in names]
             estimates = {
-                c.name: ProgramEstimate(c.plan, events(c.name), strategy_cost, materialize=c.materialize) for c in group
+                c.name: ProgramEstimate(
+                    c.plan,
+                    StackSlots(statistics, c, partial(events, c.name)),
+                    strategy_cost,
+                    materialize=c.materialize,
+                )
+                for c in group
             }
             forward = _cost(group, {c.name: c.from_start for c in group}, estimates)
             backward = _cost(group, {c.name: c.backward for c in group}, estimates)

@@ -30,8 +30,8 @@ class Events(Protocol):
     def rows(self, slot: int, states: frozenset[State] | None = None) -> Ints:
         """The rows of the events that a slot takes, ascending, optionally only those of some states."""
 
-    def windows(self, *, forward: bool) -> Ints:
-        """For each row the first row of the window that ends there; `forward`: the end of the one that begins there."""
+    def windows(self, rows: Ints, *, forward: bool) -> Ints:
+        """For each of the rows the first row of the window up to there; `forward`: the end of the one from there on."""
 
     def values(self, expression: Expression, rows: Ints) -> npt.NDArray[Any]:
         """The values of an expression for some rows, without nulls."""
@@ -73,12 +73,12 @@ class Statistics:
 
     def window_starts(self, rows: Ints) -> Ints:
         """The first row of the window that ends at each row."""
-        return self._events.windows(forward=False)[rows]
+        return self._events.windows(rows, forward=False)
 
     def windows(self, rows: Ints, *, forward: bool) -> tuple[Ints, Ints]:
         """For a sample of the rows the ranges that their windows are, before each or, if `forward`, after it."""
         sampled = sample(rows)
-        ends = self._events.windows(forward=forward)[sampled]
+        ends = self._events.windows(sampled, forward=forward)
         return (sampled, ends) if forward else (ends, sampled)
 
     def distinct(self, slot: int, expression: Expression) -> float:

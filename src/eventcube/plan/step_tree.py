@@ -9,7 +9,7 @@ from typing import Any
 
 from eventcube.nodes import walk
 from eventcube.options import ITERATIVE
-from eventcube.plan.steps import Nested, Program, Reject, Step
+from eventcube.plan.steps import Bind, Nested, Program, Reject, Step
 from eventcube.plan.workload import StackKey
 
 # Slots that a step binds, in keys of steps: whatever their numbers are.
@@ -84,6 +84,9 @@ def shareable(program: Program, *, counted: bool) -> int:
 
 
 def _keeps_results(step: Step) -> bool:
+    if isinstance(step, Bind):
+        # It holds no other steps.
+        return False
     return any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
 
 
@@ -139,8 +142,25 @@ def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, 
     def number(slot: int) -> int:
         return known[slot] if slot in known else _NEW + new.setdefault(slot, len(new))
 
-    step = without_names(branch.program[depth], number)
-    return (step, tuple(branch.stacks[slot] for slot in new)), list(new)
+    step = branch.program[depth]
+    if isinstance(step, Bind) and step.is_range:
+        key: object = _range_key(step, number)
+    else:
+        key = without_names(step, number)
+    return (key, tuple(branch.stacks[slot] for slot in new)), list(new)
+
+
+def _range_key(bind: Bind, number: Callable[[int], int]) -> object:
+    """The same of a join without conditions, which most are: slots in the order of their mention, and no copies."""
+    slot = number(bind.slot)
+    assert bind.lower is not None
+    assert bind.upper is not None
+    bounds = [
+        (bound.term, tuple(map(number, bound.slots)), bound.optional)
+        for bound in (bind.lower, bind.upper, *(fence.bound for fence in bind.fences))
+    ]
+    fences = [(number(fence.slot), fence.new_is_earlier) for fence in bind.fences]
+    return Bind, slot, tuple(bounds), bind.states, tuple(fences), bind.latest
 
 
 def without_names(node: Any, number: Callable[[int], int]) -> Any:

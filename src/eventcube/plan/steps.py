@@ -111,6 +111,12 @@ class Bind:
         """Whether every event in the range qualifies."""
         return not (self.key or self.compare or self.distinct or self.filters or self.fences)
 
+    @property
+    def is_range(self) -> bool:
+        """Whether the candidates are all events of a range that bound events and fences limit."""
+        bounded = self.lower is not None and self.upper is not None
+        return bounded and not (self.key or self.compare or self.distinct or self.filters)
+
 
 @dataclass(frozen=True, slots=True)
 class Union:

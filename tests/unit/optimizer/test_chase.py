@@ -7,27 +7,32 @@ from random import Random
 
 import pytest
 
-from eventcube.optimizer.chase import Chase, Own, Way
+from eventcube.optimizer.chase import Chase
+from eventcube.optimizer.reuse_plan import Own, Steps, Way
 from eventcube.plan.workload import Derivation
 
 NAMES = [f"q{i}" for i in range(7)]
 
 
 def way(source: str, target: str, cost: float, *, same_trigger: bool = False, counts: bool = False) -> Way:
-    return Way(Derivation("case", source, target, (), (), (), (), same_trigger), cost, counts)
+    return Way(Derivation("case", source, target, (), (), (), (), same_trigger), Steps(cost), counts)
+
+
+def own(alone: float, making_due: float = 0.0, making_all: float = 0.0) -> Own:
+    return Own(Steps(alone), making_due, Steps(alone + making_all))
 
 
 def draw(seed: int) -> Chase:
     """Random costs of random ways, some of which lead around in circles."""
     rng = Random(seed)
     names = NAMES[: rng.randint(2, 7)]
-    own = {name: Own(rng.uniform(5, 20), rng.uniform(0, 4), rng.uniform(0, 8)) for name in names}
+    costs = {name: own(rng.uniform(5, 20), rng.uniform(0, 4), rng.uniform(0, 8)) for name in names}
     pairs = [pair for pair in itertools.permutations(names, 2) if rng.random() < 0.3]
     ways = [
         way(source, target, rng.uniform(0, 15), same_trigger=rng.random() < 0.5, counts=rng.random() < 0.2)
         for source, target in pairs
     ]
-    return Chase(own, ways)
+    return Chase(costs, ways)
 
 
 def is_plan(plan: dict[str, Way]) -> bool:
@@ -64,13 +69,13 @@ def test_it_is_mostly_the_cheapest_one() -> None:
 
 
 def test_what_a_source_costs_more_is_paid_once() -> None:
-    own = {"p": Own(10, 0, 9), **{f"c{i}": Own(10, 0, 0) for i in range(4)}}
+    costs = {"p": own(10, 0, 9), **{f"c{i}": own(10) for i in range(4)}}
     ways = [way("p", f"c{i}", 5) for i in range(4)]
-    chase = Chase(own, ways)
+    chase = Chase(costs, ways)
     assert chase.cost(chase.cheapest()) == 10 + 9 + 4 * 5
-    assert Chase({"p": own["p"], "c0": own["c0"]}, ways[:1]).cheapest() == {}
+    assert Chase({"p": costs["p"], "c0": costs["c0"]}, ways[:1]).cheapest() == {}
 
 
 def test_the_number_of_matches_alone_costs_nothing_more() -> None:
-    chase = Chase({"p": Own(10, 8, 9), "c": Own(10, 0, 0)}, [way("p", "c", 3, same_trigger=True, counts=True)])
+    chase = Chase({"p": own(10, 8, 9), "c": own(10)}, [way("p", "c", 3, same_trigger=True, counts=True)])
     assert chase.cost(chase.cheapest()) == 13

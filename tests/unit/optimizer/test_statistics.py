@@ -21,8 +21,7 @@ class Line:
     def rows(self, slot: int, states: frozenset[State] | None = None) -> Ints:
         return np.arange(0, self.size, 3 if slot else 1)
 
-    def windows(self, *, forward: bool) -> Ints:
-        rows = np.arange(self.size)
+    def windows(self, rows: Ints, *, forward: bool) -> Ints:
         return np.minimum(rows + 10, self.size) if forward else np.maximum(rows - 9, 0)
 
     def values(self, expression: Expression, rows: Ints) -> npt.NDArray[Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from eventcube.cube.refinement import Refinement
 from eventcube.engine.registry import import_all
+from eventcube.engine.reuse.known import Known
 from eventcube.plan.build import unrestricted_program
-from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.logical import Leaf, LogicalQuery, Seq, positive_parts
 from eventcube.plan.order import Order
 from eventcube.plan.planned import Planned
 from eventcube.plan.steps import Program
@@ -25,6 +26,8 @@ class Member:
     name: str
     planned: Planned
     query: WorkloadQuery
+    # Programs that derivations of the workload have in common.
+    known: Known = field(default_factory=Known, compare=False)
 
     @property
     def logical(self) -> LogicalQuery:
@@ -34,12 +37,24 @@ class Member:
     @cached_property
     def order(self) -> Order:
         """The order of its events."""
-        return Order(self.logical.region, self.logical.slots, outermost=True)
+        logical = self.logical
+        return self.known.get(self.outline, "order", lambda: Order(logical.region, logical.slots, outermost=True))
+
+    @cached_property
+    def in_line(self) -> bool:
+        """Whether its events come one after the other, in a fixed order."""
+        node = self.logical.region.node
+        return isinstance(node, Seq) and all(isinstance(part, Leaf) for part in positive_parts(node))
+
+    @cached_property
+    def outline(self) -> int | None:
+        """The number of what programs depend on beside types, if it is all."""
+        return self.known.outline(self.logical)
 
     @cached_property
     def unrestricted(self) -> Program:
         """A program that finds all matches, due or not."""
-        return unrestricted_program(self.logical)
+        return self.known.get(self.outline, "unrestricted", lambda: unrestricted_program(self.logical))
 
 
 class ReuseCase(ABC):

@@ -10,6 +10,7 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.cube.graph import CubeGraph, Edge
 from eventcube.cube.refinement import Change, Refinement, can_feed
 from eventcube.engine.reuse.case import Member, reuse_cases
+from eventcube.engine.reuse.known import Known
 from eventcube.options import INDEPENDENT
 from eventcube.plan.logical import LogicalQuery, regions
 from eventcube.plan.planned import Planned, plan_together
@@ -26,11 +27,16 @@ def plan_shared(
     workload = replace(plan_together(plans, concepts, added), sharing=sharing)
     if sharing == INDEPENDENT or len(plans) == 1:
         return workload
-    twins = _twins(plans, added or {})
+    return with_derivations(workload, plans, *related(plans, added or {}))
+
+
+def related(plans: Mapping[str, Planned], added: Added) -> tuple[list[Edge], list[Edge]]:
+    """The edges between queries that are worth derivations, to finer queries and to coarser ones."""
+    twins = _twins(plans, added)
     graph = CubeGraph({name: planned.bound for name, planned in plans.items() if name not in twins})
     same = [Edge(name, first, (_identity(plans[name].bound),)) for name, first in twins.items()]
     downward, upward = nearest_edges(graph)
-    return with_derivations(workload, plans, [*downward, *same], upward)
+    return [*downward, *same], upward
 
 
 def _twins(plans: Mapping[str, Planned], added: Added) -> dict[str, str]:
@@ -76,7 +82,8 @@ def with_derivations(
     workload: WorkloadPlan, plans: Mapping[str, Planned], downward: Iterable[Edge], upward: Iterable[Edge]
 ) -> WorkloadPlan:
     """The workload with derivations along edges, and with programs that find all matches of their sources."""
-    members = {name: Member(name, plans[name], query) for name, query in workload.queries.items()}
+    known = Known()
+    members = {name: Member(name, plans[name], query, known) for name, query in workload.queries.items()}
     found: dict[str, list[Derivation]] = {}
     for edges, down in ((downward, True), (upward, False)):
         for derivation in (d for edge in edges for d in _derivations(edge, members, downward=down)):

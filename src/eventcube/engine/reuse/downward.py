@@ -38,21 +38,38 @@ def completed(case: str, source: Member, target: Member, refinement: Refinement)
         return None
     first += [InOrder(unordered)] if unordered else []
     bound, optional = frozenset(slots.values()), frozenset(slots[slot] for slot in coarse.plan.optional)
-    settled = _settled(source, refinement)
     same_trigger = {slots[slot] for slot in coarse.triggers} == set(fine.triggers)
+    programs = _completions(target, bound, optional, _settled(source, refinement), same_trigger=same_trigger)
+    if programs is None:
+        return None
+    program: Program = (*first, *programs[0])
+    if same_trigger:
+        due_program: Program = (FilterByState(fine.triggers, fine.plan.forward, _DUE), *program)
+    else:
+        due_program = (*first, *programs[1])
+    return Derivation(case, source.name, target.name, tuple(slots.items()), (), program, due_program, same_trigger)
+
+
+def _completions(
+    target: Member, bound: frozenset[int], optional: frozenset[int], settled: Settled, *, same_trigger: bool
+) -> tuple[Program, Program] | None:
+    """The steps that complete matches, all and those that are due; None if there are no such steps.
+
+    They are the same for all sources that bind the same slots, and leave the same tests.
+    """
+    region, order = target.logical.region, target.order
+    tests: list[Predicate | PlacedNegation] = [*(p for p in region.predicates if p.is_tested), *order.tests]
 
     def steps(due: Due | None) -> Program:
-        return completion(target.logical, target.order, bound, optional, settled, first, due)
+        return completion(target.logical, order, bound, optional, settled, (), due)
 
-    try:
-        program = steps(None)
-        if same_trigger:
-            due_program: Program = (FilterByState(fine.triggers, fine.plan.forward, _DUE), *program)
-        else:
-            due_program = steps(Due(fine.plan.forward, _DUE))
-    except PartlyBoundError:
-        return None
-    return Derivation(case, source.name, target.name, tuple(slots.items()), (), program, due_program, same_trigger)
+    def both() -> tuple[Program, Program] | None:
+        try:
+            return steps(None), () if same_trigger else steps(Due(target.query.plan.forward, _DUE))
+        except PartlyBoundError:
+            return None
+
+    return target.known.get(target.outline, (bound, optional, same_trigger, tuple(map(settled, tests))), both)
 
 
 def _positive_slots(source: Member, refinement: Refinement) -> dict[int, int] | None:
@@ -71,6 +88,8 @@ def _unordered(source: Member, target: Member, slots: Mapping[int, int]) -> tupl
 
     None if a slot of such a pair may not be taken.
     """
+    if source.in_line:
+        return ()
     coarse, fine = source.order, target.order
     pairs = [
         (slots[one], slots[other])

@@ -48,6 +48,11 @@ class Difference:
 
 def difference(source: Member, target: Member, refinement: Refinement) -> Difference | None:
     """In what two queries differ; None if it is more than a run and types."""
+    # Each case asks, and goes on for its own kind of difference.
+    return source.known.get((source.name, target.name), refinement, lambda: _difference(source, target, refinement))
+
+
+def _difference(source: Member, target: Member, refinement: Refinement) -> Difference | None:
     coarse, fine = target.logical, source.logical
     slots = {slot: own for slot, own in enumerate(refinement.slots) if own is not None}
     others = tuple(sorted(set(range(len(fine.slots))) - set(slots.values())))
@@ -124,6 +129,10 @@ def _latest_run(source: Member, run: tuple[int, ...]) -> Program | None:
 
     None for a condition between events of the run: then the latest last event may have none before it.
     """
+    return source.known.get(source.outline, ("latest", run), lambda: _keeps_latest(source, run))
+
+
+def _keeps_latest(source: Member, run: tuple[int, ...]) -> Program | None:
     fine = source.logical
     builder = ProgramBuilder(fine, fine.region, source.order)
     steps: list[Step] = []
@@ -158,8 +167,13 @@ def _without_run(source: Member, target: Member, change: Difference) -> Delta:
     narrow = {slot: source.query.stacks[own] for slot, own in change.slots.items()}
     stacks = (*(narrow[slot] for slot in range(first)), *(source.query.stacks[slot] for slot in change.run))
     logical = replace(coarse, slots=(*coarse.slots, *slots), region=region)
+    return Delta(*target.known.get(target.known.outline(logical), "both", lambda: _programs(logical)), stacks)
+
+
+def _programs(logical: LogicalQuery) -> tuple[Program, Program]:
+    """The programs that find the matches of a query: those that are due, and all of them."""
     (program,), _ = rewrite_steps((program_of(logical)[0],))
-    return Delta(program, unrestricted_program(logical), stacks)
+    return program, unrestricted_program(logical)
 
 
 def _moved(predicate: Predicate, slots: Mapping[int, int]) -> Predicate:

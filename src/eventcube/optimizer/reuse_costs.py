@@ -1,0 +1,224 @@
+"""What queries of a workload cost by themselves and from each other, over the events of one evaluation.
+
+The costs are those of Liu et al. 2011 (E-Cube), eq. 4 to 11, for steps over sets of partial matches: C_compute(q) =
+what its program costs; C_compute(q|p) from general to specific = what the steps cost that complete |R_p| matches of the
+source; from specific to general = what it costs to drop twins, and the deltas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from eventcube.optimizer.chase import Chase
+from eventcube.optimizer.cost import CALL, CHUNK, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
+from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
+from eventcube.optimizer.reuse_plan import Own, Steps, Way
+from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
+from eventcube.optimizer.workings import Workings
+from eventcube.plan.step_tree import Branch, shareable, step_tree
+from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Narrow, Program, Reject, Term
+from eventcube.plan.workload import Arrangement, Delta, Derivation, StackKey, WorkloadQuery
+
+# The programs of a query, by number.
+_BACKWARD, _FROM_START, _ALL = range(3)
+_WINDOWS = (Term.WINDOW_START, Term.WINDOW_END)
+
+
+class ReuseCosts:
+    """What queries that can be computed from each other cost so, and by themselves, over one evaluation's events."""
+
+    def __init__(self, queries: Mapping[str, WorkloadQuery], workings: Workings) -> None:
+        self._derivations = [d for query in queries.values() for d in query.derivations]
+        wanted = {name for d in self._derivations for name in (d.source, d.target)}
+        self._queries, self._workings = {n: query for n, query in queries.items() if n in wanted}, workings
+        self._statistics = StackStatistics(self._queries, workings.events)
+        self._materializes = {name: workings.materializes(name) for name in self._queries}
+        self._known: dict[str, ProgramEstimate] = {}
+        self._results: dict[tuple[str, bool], Partial] = {}
+        shared = shared_steps(self._queries, self._materializes)
+        self._own = {name: self._own_costs(name, query, shared) for name, query in self._queries.items()}
+
+    @property
+    def alone(self) -> float:
+        """What all of them cost by themselves."""
+        return Chase(self._own, ()).cost({})
+
+    def chase(self, *, every: bool = False) -> Chase:
+        """All costs, without ways that cannot cost less than the query by itself, unless `every` one is asked for."""
+        derivations = self._derivations
+        if not every:
+            derivations = [d for d in derivations if self._at_least(d) < self._own[d.target].alone.cost]
+        return Chase(self._own, [self._way(derivation) for derivation in derivations])
+
+    def _estimate(self, name: str, stacks: tuple[StackKey, ...] | None = None) -> ProgramEstimate:
+        """The estimate of a query as it is asked, or of the same with other stacks."""
+        if stacks is not None or name not in self._known:
+            query, cost = self._queries[name], self._workings.strategy_cost(name)
+            slots = StackSlots(self._statistics, query, partial(self._workings.events, name, stacks), stacks)
+            estimate = ProgramEstimate(query.plan, slots, cost, materialize=self._materializes[name])
+            if stacks is not None:
+                return estimate
+            self._known[name] = estimate
+        return self._known[name]
+
+    def _own_costs(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
+        def steps(program: Program, number: int) -> tuple[Steps, float]:
+            return self._steps(name, program, query.stacks, shared.get((name, number), ()))
+
+        alone, making = steps(query.plan.program, _BACKWARD)
+        all_matches = None
+        if query.unrestricted is not None:
+            found, made = steps(query.unrestricted, _ALL)
+            # Of all matches, those that are due are reported.
+            estimate = self._estimate(name)
+            matches = self._results[name, False] = estimate.results(query.unrestricted)
+            all_matches = found + Steps(made + estimate.filtered(matches.rows))
+        if query.from_start is None:
+            return Own(alone, making, all_matches)
+        group = query.arrangement, tuple(query.stacks[slot] for slot in query.plan.positive[:2])
+        return Own(alone, making, all_matches, steps(query.from_start, _FROM_START)[0], group)
+
+    def _steps(
+        self,
+        name: str,
+        program: Program,
+        stacks: tuple[StackKey, ...],
+        shared: Iterable[Hashable] = (),
+        before: Partial = NOTHING,
+        narrowed: Mapping[int, float] = NOTHING_NARROWED,
+    ) -> tuple[Steps, float]:
+        """What a program costs for some partial matches, as it is asked, and what it costs more to make matches.
+
+        That includes windows and links. The first steps are those of `shared`, which others may have, too.
+        """
+        query = self._queries[name]
+        estimate = self._estimate(name, None if stacks is query.stacks else stacks)
+        estimated = [*estimate.steps(program, before, narrowed)]
+        costs, made = [cost for cost, _ in estimated], [before, *(at for _, at in estimated)]
+        found = dict(self._found(query.arrangement, program, stacks, [at.rows for at in made]))
+        common = (*zip(shared, costs, strict=False), *found.items())
+        making = estimate.making(program, *made[-2:]) if program else 0.0
+        return Steps(sum(costs) + sum(found.values()), common), making
+
+    def _found(
+        self, arrangement: Arrangement, program: Program, stacks: Sequence[StackKey], partial: Sequence[float]
+    ) -> Iterator[tuple[Hashable, float]]:
+        """What must be found once for all events, because of the steps: windows, and links into stacks."""
+        size, order = self._workings.size, arrangement.sort_key
+        for step, rows in zip(program, partial, strict=False):
+            bind = step.bind if isinstance(step, KeepLatest) else step
+            if not isinstance(bind, Bind | Reject) or bind.lower is None or bind.upper is None:
+                continue
+            for bound in (bind.lower, bind.upper):
+                if bound.term in _WINDOWS:
+                    yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
+            # For a few partial matches places are sought one by one.
+            if isinstance(bind, Bind) and min(rows, CHUNK) * 32 >= size:
+                for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
+                    yield (order, stacks[slot]), LINK * size
+
+    def _matches(self, derivation: Derivation) -> Partial:
+        """The matches of the source, those due or all."""
+        name, due = derivation.source, derivation.same_trigger
+        if (name, due) not in self._results:
+            query = self._queries[name]
+            program = query.plan.program if due or query.unrestricted is None else query.unrestricted
+            self._results[name, due] = self._estimate(name).results(program)
+        return self._results[name, due]
+
+    def _at_least(self, derivation: Derivation) -> float:
+        """What a derivation costs at least: each match of the source goes through its first step."""
+        if derivation.source_steps:
+            return self._matches(derivation).rows * KEEP_LATEST
+        match derivation.program[:1]:
+            case (Bind(),):
+                return self._matches(derivation).rows * RANGE
+            case (Narrow(),):
+                return self._matches(derivation).rows * NARROW
+        return 0.0
+
+    def _way(self, derivation: Derivation) -> Way:
+        """What a derivation costs."""
+        target, query = derivation.target, self._queries[derivation.target]
+        matches = self._matches(derivation)
+        begin, narrowed = matches._replace(bound=len(derivation.slots)), self._narrowed(derivation)
+
+        def steps(program: Program) -> tuple[Steps, float]:
+            return self._steps(target, program, query.stacks, _narrowing(derivation, program), begin, narrowed)
+
+        own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
+        filtered = steps(derivation.due_program)[0] if derivation.same_trigger else own
+        twins = (matches.rows * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
+        found, everything = Steps(twins), Steps(twins)
+        for delta in derivation.deltas:
+            due, unrestricted, more = self._delta(target, query, delta)
+            found, everything, making = found + due, everything + unrestricted, making + more
+        at_once = not (self._materializes[target] or derivation.program or derivation.source_steps)
+        all_steps = own + everything if derivation.deltas else None
+        return Way(derivation, own + found, at_once, making, filtered + found, all_steps)
+
+    def _delta(self, name: str, query: WorkloadQuery, delta: Delta) -> tuple[Steps, Steps, float]:
+        """What a delta costs as it is asked, what it costs to find all its matches, and more to make those due."""
+        differences = {
+            (query.arrangement.sort_key, stack, "difference"): DIFFERENCE * self._statistics.count(stack[0])
+            for stack in delta.stacks
+            if not isinstance(stack, int)
+        }
+        prepared = Steps(sum(differences.values()), tuple(differences.items()))
+        found, making = self._steps(name, delta.program, delta.stacks)
+        everything, made = self._steps(name, delta.unrestricted, delta.stacks)
+        return found + prepared, everything + prepared + Steps(made), making
+
+    def _narrowed(self, derivation: Derivation) -> dict[int, float]:
+        """For each slot with fewer events in the target than in the source, the share that is left."""
+        source, target = self._queries[derivation.source].stacks, self._queries[derivation.target].stacks
+        count = self._statistics.count
+        return {
+            own: count(target[own]) / max(1.0, count(source[slot]))
+            for slot, own in derivation.slots
+            if source[slot] != target[own]
+        }
+
+
+def _narrowing(derivation: Derivation, program: Program) -> Iterator[Hashable]:
+    """The first steps of a derivation that others from the same source may have: by state, and by narrower types."""
+    slots = {own: slot for slot, own in derivation.slots}
+    path: tuple[object, ...] = (derivation.source,)
+    for step in program:
+        match step:
+            case FilterByState():
+                path = (*path, "due")
+            case Narrow(slot, stack):
+                path = (*path, slots[slot], stack)
+            case _:
+                return
+        yield path
+
+
+def shared_steps(
+    queries: Mapping[str, WorkloadQuery], materializes: Mapping[str, bool]
+) -> dict[tuple[str, int], list[int]]:
+    """For each program of a query the numbers of its first steps that other programs have, too."""
+    # Programs that begin with the same stack: no others can have steps in common.
+    alike: dict[Hashable, list[tuple[str, int, Program]]] = {}
+    for name, query in queries.items():
+        programs = [(_BACKWARD, query.plan.program), (_FROM_START, query.from_start), (_ALL, query.unrestricted)]
+        for number, program in programs:
+            if program is not None and isinstance(program[0], Bind):
+                key = query.arrangement, program[0].states, query.stacks[program[0].slot]
+                alike.setdefault(key, []).append((name, number, program))
+    shared: dict[tuple[str, int], list[int]] = {}
+    steps = 0
+    for group in alike.values():
+        if len({name for name, _, _ in group}) == 1:
+            continue
+        branches = (
+            Branch(name, p, queries[name].stacks, shareable(p, counted=not materializes[name]), delta=number)
+            for name, number, p in group
+        )
+        for node in step_tree(branches).walk():
+            steps += 1
+            for leaf in node.all_leaves():
+                shared.setdefault((leaf.query, leaf.delta), []).append(steps)
+    return shared
