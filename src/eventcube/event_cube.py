@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -14,13 +15,16 @@ from eventcube.cube.columns import guessed_schema, of_any_kind
 from eventcube.cube.graph import CubeGraph
 from eventcube.cube.moves import Moves, moves
 from eventcube.cube.places import ConceptChanges, PatternChanges
+from eventcube.cube_runtime import CubeRuntime, KeptRun
 from eventcube.engine.counts import Counts
 from eventcube.errors import BindError, OptionError, did_you_mean, for_each
 from eventcube.explain import Explanation, explain_queries
 from eventcube.language.syntax import Query
-from eventcube.match import count_matches, counting_queries, find_matches, match_each
+from eventcube.match import Start, count_matches, counting_queries, find_matches, match_each
 from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
 from eventcube.plan.bind import bind
+from eventcube.runtime.changing import Answer
+from eventcube.runtime.frames import is_spark
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
@@ -55,6 +59,7 @@ class Cube:
         self.columns = columns
         self.settings = settings
         self.concepts = options(**settings).concepts
+        self._kept: KeptRun | None = None
 
     def __getitem__(self, name: str) -> Query:
         if name not in self.queries:
@@ -134,24 +139,65 @@ class Cube:
     # Answers.
 
     @takes_settings
-    def match(self, events: Any, *, counters: Counts | None = None, **settings: Unpack[MatchSettings]) -> Any:
-        """All matches of all queries over events, as `ec.match` gives them: in one table, by the name of the query."""
-        return find_matches(events, self.queries, self._options(settings), counters=counters)
+    def match(
+        self, events: Any, *, keep: int | None = None, counters: Counts | None = None, **settings: Unpack[MatchSettings]
+    ) -> Any:
+        """All matches of all queries over events, as `ec.match` gives them: in one table, by the name of the query.
+
+        With `keep`, up to so many matches are kept, and the events, so that `answer` can tell those of finer queries.
+        """
+        start = self._keeping(events, keep)
+        return find_matches(events, self.queries, self._options(settings), counters=counters, start=start)
 
     @takes_settings
     def match_all(
-        self, events: Any, *, flat: bool = False, counters: Counts | None = None, **settings: Unpack[MatchSettings]
+        self,
+        events: Any,
+        *,
+        flat: bool = False,
+        keep: int | None = None,
+        counters: Counts | None = None,
+        **settings: Unpack[MatchSettings],
     ) -> dict[str, Any]:
-        """The matches of each query by its name, as `ec.match_all` gives them: each in a table of its own."""
-        return match_each(events, self.queries, self._options(settings), flat=flat, counters=counters)
+        """The matches of each query by its name, as `ec.match_all` gives them: each in a table of its own.
+
+        `keep` is as in `match`.
+        """
+        start = self._keeping(events, keep)
+        return match_each(events, self.queries, self._options(settings), flat=flat, counters=counters, start=start)
 
     @takes_settings
-    def counts(self, events: Any, *, counters: Counts | None = None, **settings: Unpack[MatchSettings]) -> Any:
+    def counts(
+        self, events: Any, *, keep: int | None = None, counters: Counts | None = None, **settings: Unpack[MatchSettings]
+    ) -> Any:
         """How many matches each query has: a row for each, with its name in `query` and the number in `matches`.
 
-        Matches are counted without being made where that is possible; clauses like RETURN and AGG play no part.
+        Matches are counted without being made where that is possible; clauses like RETURN and AGG play no part. `keep`
+        is as in `match`: matches that are kept are made.
         """
-        return count_matches(events, self.queries, self._options(settings), counters=counters)
+        start = self._keeping(events, keep)
+        return count_matches(events, self.queries, self._options(settings), counters=counters, start=start)
+
+    def answer(self, name: str) -> Answer:
+        """The result of a query of the cube, from the kept matches of a coarser one: no event is searched again.
+
+        `match`, `match_all` or `counts` must have been asked with `keep` before; the query may be a drill-down that was
+        added since then.
+        """
+        query = self[name]
+        if self._kept is None:
+            hint = "cube.match(events, keep=1_000_000) keeps up to a million of them"
+            raise OptionError("no matches are kept", code="EC482", hint=hint)
+        return self._kept.answer(name, query)
+
+    def _keeping(self, events: Any, keep: int | None) -> Start:
+        if keep is None:
+            return Runtime.from_options
+        if is_spark(events):
+            hint = "cache the DataFrame of matches, or give the events as Arrow, pandas or polars"
+            raise OptionError("matches of a DataFrame of Spark cannot be kept", code="EC482", hint=hint)
+        self._kept = KeptRun(keep)
+        return self._kept.start
 
     @takes_settings
     def explain(
@@ -173,12 +219,15 @@ class Cube:
         schema: pa.Schema | None = None,
         separate: bool = False,
         advise: bool = True,
+        keep: int | str | timedelta | None = None,
         **settings: Unpack[Settings],
-    ) -> Runtime:
-        """The queries over a stream, as `ec.Runtime`."""
-        return Runtime.from_options(
-            self.queries, self._options(settings), schema=schema, separate=separate, advise=advise
-        )
+    ) -> CubeRuntime:
+        """The queries over a stream, as `ec.Runtime`, with the moves of the cube.
+
+        Moves are answered from what windows need, or from matches and events of the time `keep`, as `"10 minutes"`.
+        """
+        options = self._options(settings)
+        return CubeRuntime.of(self, options, keep, schema=schema, separate=separate, advise=advise)
 
     def _options(self, settings: Mapping[str, Any]) -> Options:
         """The options of an answer: the cube's settings, and others that do not contradict them."""

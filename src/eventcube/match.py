@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -49,10 +49,20 @@ def match(
     return find_matches(events, queries, options(**settings), flat=flat, counters=counters)
 
 
+# Makes a runtime as `Runtime.from_options` does.
+Start = Callable[..., Runtime]
+
+
 def find_matches(
-    events: Any, queries: Queries, options: Options, *, flat: bool = False, counters: Counts | None = None
+    events: Any,
+    queries: Queries,
+    options: Options,
+    *,
+    flat: bool = False,
+    counters: Counts | None = None,
+    start: Start = Runtime.from_options,
 ) -> Any:
-    """`match` with its settings as options."""
+    """`match` with its settings as options; `start` makes the runtime for events in this process."""
     _check_arguments(events, flat)
     parsed = queries_by_name(queries)
     queries = parsed["q1"] if isinstance(queries, str | Query) else parsed
@@ -69,7 +79,7 @@ def find_matches(
         warn_unbounded(queries)
         return match_dataframe(events, queries, options, flat=flat, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime.from_options(queries, options, schema=table.schema)
+    runtime = start(queries, options, schema=table.schema)
     if counters is not None:
         _count(runtime, counters)
     columns = flat_columns(runtime.schema, event_columns(parsed["q1"]) if flat else ())
@@ -104,6 +114,7 @@ def match_each(
     *,
     flat: bool = False,
     counters: Counts | None = None,
+    start: Start = Runtime.from_options,
 ) -> dict[str, Any]:
     """`match_all` with parsed queries, and its settings as options."""
     _check_counters(counters)
@@ -113,7 +124,7 @@ def match_each(
         warn_unbounded(queries)
         return match_dataframes(events, queries, options, flat=flat, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime.from_options(queries, options, schema=table.schema, separate=True)
+    runtime = start(queries, options, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
     schemas = runtime.schemas
@@ -128,7 +139,12 @@ COUNTED = pa.schema([pa.field("query", pa.string(), nullable=False), pa.field("m
 
 
 def count_matches(
-    events: Any, queries: Mapping[str, Query], options: Options, *, counters: Counts | None = None
+    events: Any,
+    queries: Mapping[str, Query],
+    options: Options,
+    *,
+    counters: Counts | None = None,
+    start: Start = Runtime.from_options,
 ) -> Any:
     """How many matches each query has, as a frame with a row for each; those with LIMIT have no more than that."""
     _check_arguments(events, flat=False)
@@ -140,7 +156,7 @@ def count_matches(
         warn_unbounded(queries)
         return count_dataframe(events, counting_queries(queries), limits, options, counters=counters)
     table = to_arrow(events)
-    runtime = Runtime.from_options(counting_queries(queries), options, schema=table.schema, separate=True)
+    runtime = start(counting_queries(queries), options, schema=table.schema, separate=True)
     if counters is not None:
         _count(runtime, counters)
     found = run_counts(runtime, table, limits)

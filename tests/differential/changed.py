@@ -15,9 +15,14 @@ from random import Random
 
 import pyarrow as pa
 
+from eventcube.concepts.concepts import Concepts
 from eventcube.cube.graph import CubeGraph
+from eventcube.cube.moves import moves
+from eventcube.cube.operations import concept_drill_down, pattern_drill_down
+from eventcube.cube.places import parts_of
 from eventcube.engine.kept_matches import Keep
-from eventcube.errors import OptionError
+from eventcube.errors import EventCubeError, OptionError
+from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.options import options as read_options
 from eventcube.runtime import Runtime
@@ -26,12 +31,41 @@ from tests.differential.compare import DisagreementError, Key, draw_cut, keys_of
 from tests.differential.purged import draw_small_cut
 from tests.differential.rows import compare_rows
 from tests.differential.setups import Setup
-from tests.differential.workload import lateness_of
+from tests.differential.workload import draw_workload, lateness_of
 from tests.oracle.event import Event
 from tests.oracle.generate import Workload, to_arrow
+from tests.oracle.patterns import LEAVES
 from tests.oracle.quals import TICK, chance
+from tests.oracle.text import query_to_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def draw_drilled(rng: Random) -> Workload:
+    """A query or two, and drill-downs of them, by concept and by pattern, one after the other."""
+    case = draw_workload(rng)
+    hierarchy = Concepts.from_parents(case.options.concepts) if case.options.concepts else None
+    plain = [replace(q, returns=(), agg=(), group_by=(), having=(), limit=None) for q in case.queries]
+    queries = [_read(query) for query in plain[: rng.randint(1, 2)]]
+    for _ in range(rng.randint(1, 5)):
+        try:
+            queries.append(_read(_drilled(rng, rng.choice(queries), hierarchy)))
+        except EventCubeError:
+            # The parts of an OR, and those of a nested operator, are not moved.
+            continue
+    return case._replace(queries=tuple(queries))
+
+
+def _read(query: Query) -> Query:
+    return parse(query_to_text(query))
+
+
+def _drilled(rng: Random, query: Query, hierarchy: Concepts | None) -> Query:
+    concept = [m.change for m in moves(query, hierarchy) if m.operation == "concept_drill_down"] if hierarchy else []
+    if concept and hierarchy is not None and chance(rng, 60):
+        return concept_drill_down(query, rng.choice(concept), hierarchy)
+    part = ("!" if chance(rng, 30) else "") + rng.choice(LEAVES)
+    return pattern_drill_down(query, [(part, rng.randint(1, len(parts_of(query)) + 1))])
 
 
 def check_changed(case: Workload, rng: Random) -> int:
@@ -111,6 +145,13 @@ class _Run:
                 to = min(e.ts for e in events[start:])
                 self._take(self.runtime.advance(to))
                 self._watermark = max(self._watermark, to)
+        if events and chance(rng, 50):
+            # Most matches are final then.
+            self._take(self.runtime.advance(self._latest + 1))
+            self._watermark = max(self._watermark, self._latest + 1)
+            self._haste = 90
+            for _ in range(3):
+                self._change()
         self._change()
         self._take(self.runtime.finish())
 

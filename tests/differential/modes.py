@@ -26,7 +26,7 @@ from eventcube.plan.parts import nested_parts
 from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
-from tests.differential.changed import check_changed
+from tests.differential.changed import check_changed, draw_drilled
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
 from tests.differential.exact import draw_exact_case
 from tests.differential.gaps import rows_leave_in_the_middle
@@ -205,6 +205,7 @@ MODES: Mapping[str, Mode] = {
     "separate": Mode(_draw_rows, check_separate),
     "workload": Mode(draw_workload, check_workload),
     "changed": Mode(draw_workload, check_changed),
+    "drilled": Mode(draw_drilled, check_changed),
     "spread": Mode(draw_spread, check_spread),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),

@@ -17,6 +17,7 @@ from eventcube.engine.output import Output
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.query_group import QueryGroup
 from eventcube.engine.released import Released
+from eventcube.engine.saved import BOUND
 from eventcube.engine.sinks.sink import make_sink
 from eventcube.engine.state import BEGINNING, State
 from eventcube.engine.store import States
@@ -77,16 +78,21 @@ class Engine:
         self.counters = before.shared_counters
         for name, old in before.queries.items():
             if name in self.queries:
+                if old.kept is not None:
+                    old.kept.since = max(old.kept.since, before.state.horizon(old.query.stacks))
                 self.queries[name].go_on(old)
             else:
                 self.counters.add(old.counters)
         self._keep_matches_since(self.state.watermark)
         self.note_full()
 
-    def has_events_for(self, name: str, plan: WorkloadPlan) -> bool:
-        """Whether all events are retained that a query of another plan could still need."""
-        new = State(plan, self.state.columns, self.state.keep)
-        return is_retained(plan.queries[name], plan, new, self.state)
+    def can_answer(self, derivation: Derivation, plan: WorkloadPlan) -> bool:
+        """Whether a query of another plan can be answered from kept matches, and all events are there that it needs."""
+        query = plan.queries[derivation.target]
+        if self.queries[derivation.source].kept is None or (query.plan.forward and not derivation.same_trigger):
+            # With the first event as the trigger, a match may be due before that of the source is.
+            return False
+        return is_retained(query, plan, State(plan, self.state.columns, self.state.keep), self.state)
 
     def note_restored(self) -> None:
         """Take note that the state was restored, and that matches from before are not kept."""
@@ -96,22 +102,39 @@ class Engine:
 
     def _keep_matches_since(self, time: int) -> None:
         """Keep the matches of queries of which none are kept so far, from a time on."""
-        for query in self.queries.values() if self.keep is not None else ():
-            if query.kept is None and not query.sink.searches:
-                assert self.keep is not None
-                query.kept = KeptMatches(query.plan.positive, self.keep.matches, max(time, query.query.since or time))
+        keep = self.keep
+        if keep is None:
+            return
+        most = max(1, keep.matches // len(self.queries))
+        for query in self.queries.values():
+            if query.kept is None and not query.sink.searches and (keep.counted or not query.sink.only_counts):
+                query.kept = KeptMatches(query.plan.positive, most, max(time, query.query.since or time))
+
+    def kept_of(self, name: str) -> tuple[int, int]:
+        """The time from which on matches of a query are kept, and how many they are."""
+        query = self.queries[name]
+        if query.kept is None:
+            return BOUND, 0
+        return query.kept.complete_from(self.state, query.query.stacks), len(query.kept)
+
+    def complete_from(self, derivation: Derivation) -> int:
+        """The time from which on a query can be answered from kept matches of another."""
+        source, target = self.queries[derivation.source], self.queries[derivation.target]
+        assert source.kept is not None
+        return source.kept.complete_from(self.state, {*source.query.stacks, *target.query.stacks})
 
     def answer(self, derivation: Derivation) -> Iterator[pa.RecordBatch]:
         """The result of a query over the past: its matches, computed from the kept ones of another."""
         source, target = self.queries[derivation.source], self.queries[derivation.target]
         assert source.kept is not None
+        since = self.complete_from(derivation)
         evaluation = Evaluation(self.state, len(self.state.rows), self.state.watermark)
         states = States(len(self.state.rows), len(self.state.rows))
         execution = target.other_execution(evaluation, states, "answer")
         output, sink = Output(target.plan, execution), make_sink(target.plan)
         program = numbered(derivation.program)
         own = dict(derivation.slots)
-        for table in source.kept.tables(execution.store, self.state):
+        for table in source.kept.tables(execution.store, self.state, since):
             target.counters.results_reused += len(table)
             bound = Table(tuple(own[slot] for slot in table.columns), table.data)
             for out in execution.run(program, bound):
@@ -123,7 +146,7 @@ class Engine:
                     yield from sink.add(out, output)
         if target.kept is not None:
             target.kept.flush()
-            target.kept.since = source.kept.complete_from(self.state)
+            target.kept.since = since
         yield from sink.flush(output)
         yield from sink.finish()
 

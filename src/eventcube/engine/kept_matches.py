@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,16 +21,20 @@ _NO_EVENT = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How much is kept for later: events and matches of so long ago (microseconds), and so many matches of a query."""
+    """How much is kept for later: events of so long ago (microseconds), and at most so many matches of all queries.
+
+    Events that windows need are retained anyway. `counted`: matches that are only counted otherwise are made and kept.
+    """
 
     time: int
     matches: int
+    counted: bool = True
 
 
 class KeptMatches:
     """The latest matches of a query, by the sequence numbers of their events, in the store that views keep results in.
 
-    They are all that there are with events from a time on: the one `since` which they are kept, the one up to which
+    They are all that there are with events from a time on: the one `since` which they are kept, the one since which
     events are retained, or the one at which the last of those ends that were dropped because there were too many.
     """
 
@@ -68,25 +72,21 @@ class KeptMatches:
             self._dropped = max(self._dropped, int(self._results.lasts[over - 1]))
             self._results.drop_before(self._dropped + 1)
 
-    def complete_from(self, state: State) -> int:
-        """The time from which on all matches are kept: those whose events are at that time or later."""
-        assert state.keep is not None
+    def complete_from(self, state: State, stacks: Iterable[int]) -> int:
+        """The time from which on all matches are kept that have only events from then on, which are in these stacks."""
         rows = state.rows
-        if state.sequence == len(rows) and self._dropped < 0:
-            # No event has left so far.
-            return self.since
         dropped = int(rows.seq.searchsorted(self._dropped, side="right"))
         after_dropped = int(rows.ts[dropped - 1]) + 1 if self._dropped >= 0 and dropped else self.since
-        return max(self.since, after_dropped, state.watermark - state.keep)
+        return max(self.since, after_dropped, state.horizon(stacks))
 
     def drop_before(self, state: State) -> None:
         """Drop the matches that end before the first event that is retained."""
         if len(state.rows):
             self._results.drop_before(int(state.rows.seq[0]))
 
-    def tables(self, store: Store, state: State) -> Iterator[Table]:
-        """The matches that are complete, in chunks, as rows of a store of all retained events."""
-        first = int(state.rows.ts.searchsorted(self.complete_from(state)))
+    def tables(self, store: Store, state: State, since: int) -> Iterator[Table]:
+        """The matches with events from a time on, in chunks, as rows of a store of all retained events."""
+        first = int(state.rows.ts.searchsorted(since))
         if first == len(state.rows):
             return
         block = self._results.block

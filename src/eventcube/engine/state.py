@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -115,6 +116,14 @@ class State:
         stacks = [self.rows.stacks[number] for number in self.plan.queries[name].stacks]
         kept = int(np.count_nonzero(places_of(stacks, len(self.rows))))
         return kept + (0 if self._idle is None else self._idle.events)
+
+    def horizon(self, stacks: Iterable[int]) -> int:
+        """The time from which on all events of these stacks are retained."""
+        if self.sequence == len(self.rows):
+            # No event has left so far.
+            return BEGINNING
+        kept = [self.retention.stacks[number] for number in stacks]
+        return max(BEGINNING, self.watermark - min(BOUND if k.for_ever else k.time or 0 for k in kept))
 
     def reaches_before(self, time: int) -> bool:
         """Whether an event before a time may be retained."""

@@ -18,9 +18,14 @@ from eventcube.plan.advice import once_each
 from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.input_profile import InputProfile
 from eventcube.runtime.read_columns import check_columns
+from eventcube.runtime.workload import Workload
 from eventcube.schema import LATE, EventSchema, plain_layout
 
 Finding = tuple[Diagnostic, Query | None]
+# Warn from this many events that no window ever drops;
+MANY = 100_000
+# for windows that count events, only from this many partitions.
+MANY_PARTITIONS = 10_000
 # Causes, each of which is reported once.
 _SKIPPED, _LATE, _UNLIKELY, _UNTYPED = "skipped rows", "a late push", "unlikely times", "no types"
 
@@ -156,3 +161,23 @@ def inspect(
         return []
     findings = Adviser([query], concepts, ingest.profile, spell).findings(finished=True)
     return [*(once_each(if_zoned) if zoned else ()), *(problem for problem, _ in findings)]
+
+
+def growth(workload: Workload, *, windowless: bool) -> Diagnostic | None:
+    """The warning for a query that retains many events which no later input lets it drop; some have no window."""
+    state = workload.engine.state
+    if state.size < MANY:
+        return None
+    for name, query in workload.plan.queries.items():
+        unbounded = query.arrangement.width is None
+        if (unbounded and not windowless) or state.kept(name) < MANY:
+            continue
+        if unbounded:
+            why, hint = "has no WITHIN, so all its events are kept for ever", "add, say, WITHIN 10 minutes"
+        elif state.partitions(name) >= MANY_PARTITIONS:
+            why = "has a window of events, which never closes for a key without new events, so its events are kept"
+            hint = "use a window of time, say, WITHIN 10 minutes"
+        else:
+            continue
+        return Diagnostic("EC500", f"query {name} {why}: {state.kept(name):,} so far", hint=hint)
+    return None

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eventcube.engine.reuse.derive import derivation_between
-from eventcube.engine.state import BEGINNING
 from eventcube.engine.succession import is_past
 from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.syntax import Query
 from eventcube.plan.planned import Planned
-from eventcube.plan.workload import Derivation, WorkloadPlan
+from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.queries import check_options, queries_by_name
 from eventcube.runtime.shared_result import check_shareable
 from eventcube.runtime.watermark import moment_of
@@ -23,6 +22,9 @@ from eventcube.runtime.workload import Workload
 
 if TYPE_CHECKING:
     from eventcube.runtime.runtime import Runtime
+
+# The first time that a datetime can be, in microseconds.
+_FIRST_TIME = -62_135_596_800_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +61,46 @@ def add_query(runtime: Runtime, name: str, query: str | Query, source: str | Non
         raise OptionError(f"there is a query {name!r} already", code="EC480", hint="give it another name")
     added = queries_by_name({name: query})
     check_options(added, runtime.options)
-    workload = runtime.workload
     if not runtime.separate:
         check_shareable(added)
+    workload = runtime.workload
     if workload is None:
         runtime.set_queries({**runtime.queries, **added})
         return Answer(name, added[name], pa.table({}), None)
+    answer = None if source is None else answer_from(runtime, name, added[name], source)
+    if answer is not None:
+        return answer
     plans = {**runtime.plans, **runtime.plans_of(added, workload.schema)}
+    now = workload.now
+    together = runtime.plan_together(plans, {**_added(workload), name: now})
+    _turn_to(runtime, {**runtime.queries, **added}, plans, together)
+    # Without any event so far, everything is still to come.
+    since = moment_of(now, workload.schema) if workload.ingest.arrived else None
+    return Answer(name, added[name], workload.schemas[name].empty_table(), since)
+
+
+def answer_from(runtime: Runtime, name: str, query: Query, source: str) -> Answer | None:
+    """Add a query that sees all events that its source sees, and answer it from kept matches of that.
+
+    None, and nothing is added, if they do not suffice: it is not coarser, its matches are not kept, or events are
+    missing that the new query needs, too.
+    """
+    workload = runtime.workload
+    assert workload is not None
+    plans = {**runtime.plans, **runtime.plans_of({name: query}, workload.schema)}
     times = _added(workload)
-    past = None if source is None else _past(runtime, workload, plans, times, name, source)
-    if past is None:
-        now = workload.now
-        turn_to(runtime, {**runtime.queries, **added}, plans, runtime.plan_together(plans, {**times, name: now}))
-        schema = workload.schemas[name]
-        # Without any event so far, everything is still to come.
-        since = None if not workload.ingest.arrived else moment_of(now, workload.schema)
-        return Answer(name, added[name], schema.empty_table(), since)
-    together, derivation = past
-    turn_to(runtime, {**runtime.queries, **added}, plans, together)
+    times |= {name: times[source]} if source in times else {}
+    together = runtime.plan_together(plans, times)
+    derivation = derivation_between(together, plans, source, name)
+    if derivation is None or not workload.engine.can_answer(derivation, together):
+        return None
+    _turn_to(runtime, {**runtime.queries, name: query}, plans, together)
     engine = workload.engine
-    kept = engine.queries[derivation.source].kept
-    assert kept is not None
-    complete_from = kept.complete_from(engine.state)
+    since = engine.complete_from(derivation)
     matches = pa.Table.from_batches(engine.answer(derivation), workload.schemas[name])
+    complete_from = None if since < _FIRST_TIME else moment_of(since, workload.schema)
     reused = engine.queries[name].counters.results_reused
-    since = None if complete_from == BEGINNING else moment_of(complete_from, workload.schema)
-    return Answer(name, added[name], matches, since, source, reused)
+    return Answer(name, query, matches, complete_from, source, reused)
 
 
 def remove_query(runtime: Runtime, name: str) -> list[Any]:
@@ -102,7 +118,7 @@ def remove_query(runtime: Runtime, name: str) -> list[Any]:
         return []
     results = [runtime.shaped(name, batch) for batch in workload.engine.queries[name].finish() if batch.num_rows]
     plans = {other: plan for other, plan in runtime.plans.items() if other != name}
-    turn_to(runtime, left, plans, runtime.plan_together(plans, _added(workload)))
+    _turn_to(runtime, left, plans, runtime.plan_together(plans, _added(workload)))
     return results
 
 
@@ -114,10 +130,10 @@ def settle(runtime: Runtime) -> None:
     state = workload.engine.state
     times = [query.since for query in workload.plan.queries.values() if query.since is not None]
     if times and any(is_past(since, state) for since in times):
-        turn_to(runtime, runtime.queries, runtime.plans, runtime.plan_together(runtime.plans, _added(workload)))
+        _turn_to(runtime, runtime.queries, runtime.plans, runtime.plan_together(runtime.plans, _added(workload)))
 
 
-def turn_to(
+def _turn_to(
     runtime: Runtime, queries: Mapping[str, Query], plans: Mapping[str, Planned], together: WorkloadPlan
 ) -> None:
     """Go on with these queries."""
@@ -136,26 +152,3 @@ def _added(workload: Workload) -> dict[str, int]:
         for name, query in workload.plan.queries.items()
         if query.since is not None and not is_past(query.since, state)
     }
-
-
-def _past(
-    runtime: Runtime,
-    workload: Workload,
-    plans: Mapping[str, Planned],
-    times: Mapping[str, int],
-    name: str,
-    source: str,
-) -> tuple[WorkloadPlan, Derivation] | None:
-    """The plan in which a new query sees what its source sees, and how it follows; None if events are missing."""
-    engine = workload.engine
-    if engine.queries[source].kept is None:
-        return None
-    times = {**times, name: times[source]} if source in times else times
-    together = runtime.plan_together(plans, times)
-    derivation = derivation_between(together, plans, source, name)
-    if derivation is None or not engine.has_events_for(name, together):
-        return None
-    # With the first event as the trigger, a match may be due before that of the source is.
-    if plans[name].physical.forward and not derivation.same_trigger:
-        return None
-    return together, derivation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from eventcube.options import AUTO, Options, StrategyChoice, options
 
 if TYPE_CHECKING:
     from eventcube.runtime.runtime import Runtime
+    from eventcube.runtime.workload import Workload
 
 
 def runtime_text(runtime: Runtime) -> str:
@@ -70,3 +72,23 @@ def _setting(name: str, value: object) -> str:
 
 def _events(count: int) -> str:
     return f"{count:,} event{'s' * (count != 1)}"
+
+
+def report_text(runtime: Runtime) -> str:
+    """The counters, and what was chosen by estimated costs."""
+    counted = {name: value for name, value in runtime.counters.items() if value and name != "rows"}
+    lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
+    choices = [f"  {line}" for line in runtime.choices(measured=True)]
+    return "\n".join([*lines, *(["choices, by estimated cost", *choices] if choices else [])])
+
+
+def choices_of(workload: Workload, *, single: bool, measured: bool) -> Iterator[str]:
+    """What was chosen and expected, in words; `single`: there is one query, which need not be named."""
+    for name, query in workload.engine.queries.items():
+        yield from (line if single else f"{name}: {line}" for line in query.choices(measured=measured))
+    for group in workload.engine.groups:
+        told = group.queries.items() if measured and not single else ()
+        yield from group.reuse.summary({name: f"; measured {query.counters.work}" for name, query in told})
+        if told and (group.counters.candidates or group.counters.made):
+            yield f"steps that several queries share: measured {group.counters.work}"
+        yield from group.sharing.summary()

@@ -16,7 +16,7 @@ from eventcube.engine.kept_matches import Keep
 from eventcube.engine.reuse.derive import plan_shared
 from eventcube.engine.state import NOTHING, Version
 from eventcube.engine.time_text import has_zones
-from eventcube.errors import Diagnostic, OptionError, warn
+from eventcube.errors import OptionError, warn
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, options
@@ -25,10 +25,11 @@ from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.planned import Planned, plan_queries
 from eventcube.plan.suspicions import missing_window
 from eventcube.plan.workload import Added, WorkloadPlan
-from eventcube.runtime.adviser import Adviser, skipped_rows, unlikely_times
+from eventcube.runtime.adviser import Adviser, growth, skipped_rows, unlikely_times
 from eventcube.runtime.changing import Answer, add_query, remove_query, settle
-from eventcube.runtime.display import runtime_html, runtime_text
+from eventcube.runtime.display import choices_of, report_text, runtime_html, runtime_text
 from eventcube.runtime.frames import to_arrow
+from eventcube.runtime.look_ahead import LookAhead
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.restore import load
 from eventcube.runtime.shared_result import check_shareable, long_form, long_schema
@@ -38,10 +39,6 @@ from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema, check_names, plain_layout
 from eventcube.settings import takes_settings
 
-# Warn from this many events that no window ever drops;
-_MANY = 100_000
-# for windows that count events, only from this many partitions.
-_MANY_PARTITIONS = 10_000
 # Settings, beside the limit, that must be the same to restore a state.
 _SAVED_SETTINGS = ("time", "type", "partition_by", "order_by", "lateness", "time_unit")
 
@@ -108,7 +105,7 @@ class Runtime:
         self.separate = separate
         self.workload: Workload | None = None
         self.plans: dict[str, Planned] = {}
-        self._running: _Batches | None = None
+        self._running: LookAhead | None = None
         self._finished = False
         self._warned_of_zones = False
         self._warned_of_growth = False
@@ -197,23 +194,11 @@ class Runtime:
 
     def report(self) -> str:
         """The counters, and the cost model's estimates for each nested part, as text."""
-        counted = {name: value for name, value in self.counters.items() if value and name != "rows"}
-        lines = ["measured", *(f"  {name:<16}{value:>18,}" for name, value in counted.items())]
-        choices = [f"  {line}" for line in self.choices(measured=True)]
-        return "\n".join([*lines, *(["choices, by estimated cost", *choices] if choices else [])])
+        return report_text(self)
 
     def choices(self, *, measured: bool = False) -> Iterator[str]:
         """What was chosen and expected, in words: programs, strategies, and what queries share."""
-        if self.workload is None:
-            return
-        for name, query in self.workload.engine.queries.items():
-            yield from (line if self.single else f"{name}: {line}" for line in query.choices(measured=measured))
-        for group in self.workload.engine.groups:
-            told = group.queries.items() if measured and not self.single else ()
-            yield from group.reuse.summary({name: f"; measured {query.counters.work}" for name, query in told})
-            if told and (group.counters.candidates or group.counters.made):
-                yield f"steps that several queries share: measured {group.counters.work}"
-            yield from group.sharing.summary()
+        return iter(()) if self.workload is None else choices_of(self.workload, single=self.single, measured=measured)
 
     def __repr__(self) -> str:
         counted = self.counters
@@ -367,7 +352,7 @@ class Runtime:
             )
 
     def _start_output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
-        self._running = _Batches(self._output(results, workload))
+        self._running = LookAhead(self._output(results, workload))
         return self._running
 
     def _output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
@@ -396,38 +381,10 @@ class Runtime:
 
     def _warn_of_growth(self, workload: Workload) -> None:
         """Warn, once, of a query that retains many events which no later input lets it drop."""
-        state = workload.engine.state
-        if self.bounded or self._warned_of_growth or state.size < _MANY:
+        if self.bounded or self._warned_of_growth:
             return
-        for name, query in workload.plan.queries.items():
-            unbounded = query.arrangement.width is None
-            # Without a window, a warning was given at the start.
-            if (unbounded and self.advises) or state.kept(name) < _MANY:
-                continue
-            if unbounded:
-                why, hint = "has no WITHIN, so all its events are kept for ever", "add, say, WITHIN 10 minutes"
-            elif state.partitions(name) >= _MANY_PARTITIONS:
-                why = "has a window of events, which never closes for a key without new events, so its events are kept"
-                hint = "use a window of time, say, WITHIN 10 minutes"
-            else:
-                continue
+        # Without a window, a warning was given at the start.
+        problem = growth(workload, windowless=not self.advises)
+        if problem is not None:
             self._warned_of_growth = True
-            warn(Diagnostic("EC500", f"query {name} {why}: {state.kept(name):,} so far", hint=hint))
-            return
-
-
-class _Batches(Iterator[Any]):
-    """An iterator of batches with a look-ahead: `more` computes the next one and keeps it."""
-
-    def __init__(self, source: Iterator[Any]) -> None:
-        self._source = source
-        self._next: Any = None
-
-    def __next__(self) -> Any:
-        batch, self._next = self._next, None
-        return next(self._source) if batch is None else batch
-
-    def more(self) -> bool:
-        if self._next is None:
-            self._next = next(self._source, None)
-        return self._next is not None
+            warn(problem)

@@ -17,7 +17,7 @@ import pytest
 import eventcube as ec
 from eventcube.errors import EventCubeError, EventCubeWarning, OptionError
 from eventcube.options import microseconds
-from eventcube.runtime import runtime as runtime_module
+from eventcube.runtime import adviser
 
 PAIR = "PATTERN SEQ(a, b) WITHIN 10 us RETURN a.ts AS a, b.ts AS b"
 EVENTS = pa.table({"ts": [1, 2, 3]})
@@ -188,7 +188,7 @@ def test_rows_set_aside_can_be_taken_away() -> None:
 
 
 def test_a_stream_without_a_window_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_module, "_MANY", 3)
+    monkeypatch.setattr(adviser, "MANY", 3)
     runtime = ec.Runtime("PATTERN SEQ(a, b)")
     with pytest.warns(EventCubeWarning, match="has no WITHIN, so it keeps all its events"):
         assert sum(b.num_rows for b in runtime.push(EVENTS)) == 1
@@ -204,8 +204,8 @@ def test_a_stream_without_a_window_is_warned_of(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_window_of_events_over_ever_new_partitions_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_module, "_MANY", 20)
-    monkeypatch.setattr(runtime_module, "_MANY_PARTITIONS", 10)
+    monkeypatch.setattr(adviser, "MANY", 20)
+    monkeypatch.setattr(adviser, "MANY_PARTITIONS", 10)
     runtime = ec.Runtime("PATTERN SEQ(a, b) WITHIN 5 events", partition_by="k")
     for i in range(9):
         # Nine partitions are no more than they can be, however many events they have.

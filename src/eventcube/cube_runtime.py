@@ -1,0 +1,137 @@
+"""A cube over a stream: drill-downs and roll-ups add queries while it runs, and are answered from what is kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from eventcube.cube.places import ConceptChanges, PatternChanges
+from eventcube.cube.refinement import refinements
+from eventcube.engine.kept_matches import Keep
+from eventcube.errors import OptionError, did_you_mean
+from eventcube.language.syntax import Query
+from eventcube.options import Options, invalid_argument, is_whole, microseconds
+from eventcube.runtime.changing import Answer, add_query, answer_from
+from eventcube.runtime.queries import Queries
+from eventcube.runtime.runtime import Runtime
+
+if TYPE_CHECKING:
+    from eventcube.event_cube import Cube
+
+# Matches of all queries that are kept at most, while a cube runs.
+MOST_MATCHES = 1 << 20
+# As long as anything can be kept: without end.
+_FOR_EVER = 2**61
+
+
+class CubeRuntime(Runtime):
+    """The queries of a cube over a stream of events; see `ec.Runtime`.
+
+    Matches are kept for as long as windows need events, or for the time `keep`, at most a million of them. A
+    drill-down is answered from the kept matches of the query that it comes from, and says from when on it is complete.
+
+    >>> import pyarrow as pa
+    >>> from eventcube import Cube
+    >>> cube = Cube({"q": "PATTERN SEQ(TX a, OK b) WITHIN 1 hour"}, concepts={"TX": ["D", "G"], "OK": ["T"]})
+    >>> runtime = cube.runtime(type="place")
+    >>> events = {"ts": [1, 2, 3, 4], "place": ["D", "G", "T", "X"]}
+    >>> sum(batch.num_rows for batch in runtime.push(pa.table(events)))
+    2
+    >>> print(runtime.concept_drill_down("q", ("TX", "D", 1), name="q2"))
+    q2: 1 row from 2 kept matches of q, complete from the beginning on
+    """
+
+    cube: Cube
+
+    @classmethod
+    def of(
+        cls,
+        cube: Cube,
+        options: Options,
+        keep: int | str | timedelta | None,
+        *,
+        schema: pa.Schema | None,
+        separate: bool,
+        advise: bool,
+    ) -> CubeRuntime:
+        """The queries of a cube; `keep` is None for what windows need."""
+        # Matches that are only counted are not made for the sake of moves that may never come, unless asked to.
+        kept = Keep(0 if keep is None else microseconds(keep), MOST_MATCHES, counted=keep is not None)
+        runtime = cls.from_options(cube.queries, options, schema=schema, separate=separate, advise=advise, keep=kept)
+        runtime.cube = cube
+        return runtime
+
+    def concept_drill_down(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Answer:
+        """Add a query with finer types to the cube and to the runtime; see `Cube.concept_drill_down`."""
+        self._check(query)
+        return self._moved(query, self.cube.concept_drill_down(query, changes, name=name))
+
+    def concept_roll_up(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Answer:
+        """Add a query with coarser types, which sees the events from now on; see `Cube.concept_roll_up`."""
+        self._check(query)
+        return self._moved(query, self.cube.concept_roll_up(query, changes, name=name))
+
+    def pattern_drill_down(self, query: str, insertions: PatternChanges, *, name: str | None = None) -> Answer:
+        """Add a query with more parts to the cube and to the runtime; see `Cube.pattern_drill_down`."""
+        self._check(query)
+        return self._moved(query, self.cube.pattern_drill_down(query, insertions, name=name))
+
+    def pattern_roll_up(self, query: str, removals: PatternChanges, *, name: str | None = None) -> Answer:
+        """Add a query without some parts, which sees the events from now on; see `Cube.pattern_roll_up`."""
+        self._check(query)
+        return self._moved(query, self.cube.pattern_roll_up(query, removals, name=name))
+
+    def _check(self, query: str) -> None:
+        self.check_ready()
+        if query not in self.queries:
+            hint = did_you_mean(str(query), self.queries, "the runtime")
+            raise OptionError(f"the runtime has no query {query!r}", code="EC481", hint=hint)
+
+    def _moved(self, source: str, query: Query) -> Answer:
+        # The cube has given it a name.
+        name = next(reversed(self.cube.queries))
+        try:
+            return add_query(self, name, query, source)
+        except OptionError:
+            del self.cube.queries[name]
+            raise
+
+
+class KeptRun:
+    """A run over a whole table whose matches are kept, `most` of all queries, so that others can be answered later."""
+
+    def __init__(self, most: int) -> None:
+        if not is_whole(most) or most < 1:
+            raise invalid_argument("keep", most, "how many matches to keep at most")
+        self._keep = Keep(_FOR_EVER, int(most))
+        self.runtime: Runtime | None = None
+        self._answers: dict[str, Answer] = {}
+
+    def start(self, queries: Queries, options: Options, *, schema: pa.Schema, separate: bool = False) -> Runtime:
+        """A runtime that keeps matches."""
+        self.runtime = Runtime.from_options(queries, options, schema=schema, separate=separate, keep=self._keep)
+        return self.runtime
+
+    def answer(self, name: str, query: Query) -> Answer:
+        """The result of a query, computed from kept matches of a coarser one."""
+        if name in self._answers:
+            return self._answers[name]
+        runtime = self.runtime
+        assert runtime is not None
+        assert runtime.workload is not None
+        if name in runtime.queries:
+            hint = "its matches are in the result of the call that kept them"
+            raise OptionError(f"{name} was asked with the events", code="EC482", hint=hint)
+        bound = runtime.plans_of({name: query}, runtime.workload.schema)[name].bound
+        coarser = [other for other, plan in runtime.plans.items() if refinements(bound, plan.bound)]
+        # Those that were not dropped for their number come first, and then those with the fewest to go through.
+        for source in sorted(coarser, key=runtime.workload.engine.kept_of):
+            answer = answer_from(runtime, name, query, source)
+            if answer is not None:
+                self._answers[name] = answer
+                return answer
+        why = "no query whose matches are kept is coarser" if not coarser else f"not from those of {', '.join(coarser)}"
+        hint = "cube.match(events) asks the events"
+        raise OptionError(f"{name} cannot be answered from kept matches: {why}", code="EC482", hint=hint)
