@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from eventcube.engine import aggregate, flow, limit, payload, query_group, state
+from eventcube.engine import aggregate, flow, kept_sources, limit, payload, query_group, state
 from eventcube.engine.execute import Execution
 from eventcube.engine.query_group import QueryGroup
 from eventcube.engine.sinks import matches
@@ -77,6 +77,8 @@ class Setup:
                 (matches, "OUTPUT_ROWS", rng.choice([1, 3, 1 << 13])),
                 (aggregate, "_FOLD_ROWS", rng.choice([1, 1 << 16])),
                 (view, "REQUESTS", rng.choice([1, 1 << 18])),
+                (kept_sources, "MOST_KEPT", rng.choice([1, 1 << 20, 1 << 20])),
+                (kept_sources, "SHARE", rng.choice([0, 0, 2])),
             ),
             chosen=(chance(rng, 50), chance(rng, 50)),
             chunk=rng.choice([1, 4, 1 << 16, 1 << 16]),

@@ -65,7 +65,7 @@ class Engine:
         self.state.purge(released, watermark)
         for query in self.queries.values():
             if query.kept is not None:
-                query.kept.drop_before(self.state)
+                query.kept.drop_before(self.state.rows)
         if watermark is None:
             for name, query in self.queries.items():
                 yield from ((name, batch) for batch in query.finish())
@@ -134,7 +134,7 @@ class Engine:
         output, sink = Output(target.plan, execution), make_sink(target.plan)
         program = numbered(derivation.program)
         own = dict(derivation.slots)
-        for table in source.kept.tables(execution.store, self.state, since):
+        for table in source.kept.tables(execution.store, self.state.rows, since):
             target.counters.results_reused += len(table)
             bound = Table(tuple(own[slot] for slot in table.columns), table.data)
             for out in execution.run(program, bound):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from eventcube.engine.execute import Execution
+from eventcube.engine.kept_matches import KeptMatches
 from eventcube.engine.output import Output
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.table import Table
@@ -24,11 +25,18 @@ class Matches:
     """Takes partial matches of one evaluation through the rest of a program, to the sink of the query.
 
     With `due`, only matches that this step keeps are reported: the others are for the queries that are computed from
-    them, the `followers`.
+    them, the `followers`. All of them are `kept` for later batches, if those need them.
     """
 
-    def __init__(self, query: RunningQuery, execution: Execution, due: FilterByState | None = None) -> None:
+    def __init__(
+        self,
+        query: RunningQuery,
+        execution: Execution,
+        due: FilterByState | None = None,
+        kept: KeptMatches | None = None,
+    ) -> None:
         self.query, self.execution = query, execution
+        self._kept = kept
         self.followers: list[Followers] = []
         self._due = due
         self._output = Output(query.plan, execution)
@@ -36,9 +44,8 @@ class Matches:
     @property
     def only_counts(self) -> bool:
         """Whether nobody needs the matches, but only their number."""
-        return (
-            self.query.only_counts and self._due is None and all(followers.only_count for followers in self.followers)
-        )
+        needed = self._due is not None or self._kept is not None
+        return self.query.only_counts and not needed and all(followers.only_count for followers in self.followers)
 
     def take(self, program: Program, table: Table, execution: Execution | None = None) -> Iterator[Result]:
         """Run the rest of the program for partial matches; gives rows of results that are final now.
@@ -62,6 +69,8 @@ class Matches:
             followers.add_count(matches)
 
     def _report(self, table: Table) -> Iterator[Result]:
+        if self._kept is not None:
+            self._kept.add(table, self.execution.store)
         if self._due is not None:
             (table,) = self.execution.step(self._due, table)
         self.query.counters.matches += len(table)

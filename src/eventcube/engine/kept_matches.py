@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eventcube.engine.kernels import Ints
-from eventcube.engine.state import State
+from eventcube.engine.kernels import Bools, Ints
+from eventcube.engine.rows import Rows
+from eventcube.engine.state import BEGINNING, State
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table
 from eventcube.engine.views.result_store import ResultStore
@@ -79,19 +80,25 @@ class KeptMatches:
         after_dropped = int(rows.ts[dropped - 1]) + 1 if self._dropped >= 0 and dropped else self.since
         return max(self.since, after_dropped, state.horizon(stacks))
 
-    def drop_before(self, state: State) -> None:
-        """Drop the matches that end before the first event that is retained."""
-        if len(state.rows):
-            self._results.drop_before(int(state.rows.seq[0]))
+    @property
+    def has_dropped(self) -> bool:
+        """Whether there were too many."""
+        return self._dropped >= 0
 
-    def tables(self, store: Store, state: State, since: int) -> Iterator[Table]:
-        """The matches with events from a time on, in chunks, as rows of a store of all retained events."""
-        first = int(state.rows.ts.searchsorted(since))
-        if first == len(state.rows):
+    def drop_before(self, rows: Rows) -> None:
+        """Drop the matches that end before the first of the retained events."""
+        if len(rows):
+            self._results.drop_before(int(rows.seq[0]))
+
+    def tables(self, store: Store, rows: Rows, since: int = BEGINNING) -> Iterator[Table]:
+        """The matches with retained events from a time on, in chunks, as rows of a store of all of these."""
+        first = int(rows.ts.searchsorted(since))
+        if first == len(rows):
             return
         block = self._results.block
-        block = block[:-2, self._results.firsts >= state.rows.seq[first]]
+        block = block[:-2, self._results.firsts >= rows.seq[first]]
         for start in range(0, block.shape[1], _CHUNK):
             seq = block[:, start : start + _CHUNK]
-            rows = np.where(seq < 0, -1, store.rows_of(np.ascontiguousarray(seq).ravel()).reshape(seq.shape))
-            yield Table(self.slots, rows)
+            found = np.where(seq < 0, -1, store.rows_of(np.ascontiguousarray(seq).ravel()).reshape(seq.shape))
+            alive: Bools = np.asarray(((found >= 0) | (seq < 0)).all(axis=0))
+            yield Table(self.slots, found).where(alive)

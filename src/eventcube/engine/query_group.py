@@ -8,6 +8,7 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
 from eventcube.engine.flow import Followers, Label, Matches, Result, Target, run_tree
+from eventcube.engine.kept_sources import KeptSources
 from eventcube.engine.kernels import Ints
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.sampling import StoredEvents
@@ -52,6 +53,7 @@ class QueryGroup:
                 query.share_views(views)
         self.sharing = SharingChoice()
         self.reuse = DerivationChoice(sharing, {query.name: query.query for query in queries})
+        self._kept = KeptSources(self.queries)
         self._trees: dict[object, list[tuple[RouteTree, Parts]]] = {}
 
     def run(self, evaluation: Evaluation, batch: int) -> Iterator[Result]:
@@ -81,6 +83,7 @@ class QueryGroup:
     ) -> Iterator[Result]:
         executions = _Executions(self.queries, evaluation, states)
         route = self._route(queries, executions)
+        self._kept.begin(route.derivations, evaluation.rows, executions.due)
         for name in (*route.programs, *route.derivations):
             # Also of those that have nothing due, but that others are computed from.
             self.queries[name].ran = batch
@@ -98,8 +101,14 @@ class QueryGroup:
                 of_source = executions.other(plan.source, plan.steps) if plan.steps else source.execution
                 below = Followers(of_source, plan.steps, plan.columns, plan.tree, execution, targets)
                 source.followers.append(below)
+        past = self._kept.past(route.kept, {name: executions[name].store for name in route.kept}, evaluation.rows)
+        for name, tables in past.items():
+            for followers in matches[name].followers:
+                for table in tables:
+                    yield from followers.take(table)
         for tree, execution, targets in started:
             yield from run_tree(tree, execution, targets, Table.single())
+        self._kept.end()
         for query in queries:
             yield from matches[query.name].flush()
 
@@ -111,7 +120,7 @@ class QueryGroup:
             due = None
             if filtered and name in route.unrestricted:
                 due = FilterByState(query.query.triggers, query.plan.forward, _DUE)
-            found[name] = Matches(query, executions[name], due)
+            found[name] = Matches(query, executions[name], due, self._kept.extended(name))
         return found
 
     def _target(self, label: Label, route: Route, matches: Mapping[str, Matches], executions: _Executions) -> Target:
@@ -120,7 +129,7 @@ class QueryGroup:
         derivation, unrestricted = route.derivations.get(name), route.unrestricted
         if derivation is None and name not in unrestricted:
             return Target(matches[name], executions[name])
-        source = None if derivation is None else (derivation.source, derivation.case, derivation.source in unrestricted)
+        source = None if derivation is None else (derivation.source, derivation.case, derivation.source in route.wanted)
         stacks = derivation.deltas[delta - 1].stacks if derivation is not None and delta else None
         return Target(matches[name], executions.other(name, (source, delta, name in unrestricted), stacks))
 
@@ -130,7 +139,8 @@ class QueryGroup:
         sources = {d.source for d in derivations.values()}
         wanted = {query.name for query in queries} | sources
         roots = [query for name, query in self.queries.items() if name in wanted and name not in derivations]
-        unrestricted = Route({}, derivations).unrestricted
+        kept = self._kept.available(derivations, {query.name for query in queries})
+        unrestricted = Route({}, derivations, kept).unrestricted
         programs = {}
         for query in roots:
             if query.name in unrestricted:
@@ -142,7 +152,7 @@ class QueryGroup:
             program = self.queries[name].query.from_start
             assert program is not None
             programs[name] = program
-        return Route(programs, derivations)
+        return Route(programs, derivations, kept)
 
     def _from_start(self, queries: list[RunningQuery], executions: _Executions) -> frozenset[str]:
         """The queries whose common first components are bound first, because that should cost less."""

@@ -11,12 +11,12 @@ from eventcube.plan.steps import Program, numbered
 from eventcube.plan.workload import Arrangement, Derivation, WorkloadQuery
 
 
-def unrestricted(derivations: Mapping[str, Derivation]) -> frozenset[str]:
-    """The sources of which all matches are needed, not only those that are due."""
+def unrestricted(derivations: Mapping[str, Derivation], kept: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The sources of which all matches are needed, not only those that are due; of some, earlier ones are `kept`."""
     found: set[str] = set()
     added = True
     while added:
-        sources = {d.source for target, d in derivations.items() if not d.same_trigger or target in found}
+        sources = {d.source for target, d in derivations.items() if not d.same_trigger or target in found - kept}
         added = not sources <= found
         found |= sources
     return frozenset(found)
@@ -32,21 +32,30 @@ def leads_back(derivation: Derivation, plan: Mapping[str, Derivation]) -> bool:
 
 @dataclass(frozen=True)
 class Route:
-    """How some queries are computed: from the events by these programs, or from matches of others by derivations."""
+    """How some queries are computed: from the events by these programs, or from matches of others by derivations.
+
+    Of those that are `kept`, matches of earlier batches are at hand.
+    """
 
     programs: Mapping[str, Program]
     derivations: Mapping[str, Derivation] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+
+    @cached_property
+    def wanted(self) -> frozenset[str]:
+        """The queries of which all matches, due or not, are needed, because others are computed from them."""
+        return unrestricted(self.derivations, self.kept)
 
     @cached_property
     def unrestricted(self) -> frozenset[str]:
-        """The queries of which all matches are found, due or not, because others are computed from them."""
-        return unrestricted(self.derivations)
+        """Those of which all matches are found, as earlier ones are not kept."""
+        return self.wanted - self.kept
 
     @property
     def key(self) -> object:
         """What tells routes apart; programs and derivations live as long as the plan."""
         programs = tuple((name, id(program)) for name, program in self.programs.items())
-        return programs, tuple((name, id(derivation)) for name, derivation in self.derivations.items())
+        return programs, tuple((name, id(derivation)) for name, derivation in self.derivations.items()), self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ def _below(
     branches = []
     for derivation in derivations:
         name = derivation.target
-        all_of_source = source in route.unrestricted and name not in route.unrestricted
+        all_of_source = source in route.wanted and name not in route.unrestricted
         program = derivation.due_program if all_of_source else derivation.program
         bound = {own: columns[slot] for slot, own in derivation.slots}
         most = shareable(program, counted=name in counted)
