@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from random import Random
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from tests.differential.compare import engine_batches
 from tests.differential.rows import compare_rows
 from tests.oracle.generate import Options
 from tests.oracle.shorthand import stream
 
+import eventcube as ec
+from eventcube.engine import kept_sources
 from eventcube.engine.reuse.case import reuse_cases
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
@@ -131,3 +134,29 @@ def test_the_stacks_of_the_paper() -> None:
     queries = [parse(f"PATTERN SEQ({types}) WITHIN 20 ms") for types in ("G g, A a, T t", "G g, A a, D d, T t")]
     assert check(queries, events, Options(), "pattern-up", [])
     assert check(queries, events, Options(), "pattern-down", [1] * 6)
+
+
+def test_matches_that_later_batches_complete_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = {
+        "ab": "PATTERN SEQ(A a, B b) WITHIN 50 us AGG COUNT(*) AS n",
+        "abc": "PATTERN SEQ(A a, B b, C c) WITHIN 50 us AGG COUNT(*) AS n",
+        "abcd": "PATTERN SEQ(A a, B b, C c, D d) WITHIN 50 us AGG COUNT(*) AS n",
+    }
+    types = ["A", "B", "C", "B", "D"] * 40
+    events = pa.table({"ts": list(range(len(types))), "type": types})
+
+    def run(sharing: str) -> tuple[dict[str, int], int]:
+        runtime = ec.Runtime(queries, type="type", separate=True, sharing=sharing)
+        found = [r for start in range(len(types)) for r in runtime.push(events.slice(start, 1))]
+        counts = {name: batch.to_pylist()[0]["n"] for name, batch in [*found, *runtime.finish()]}
+        return counts, runtime.counters["made"]
+
+    expected, apart = run("independent")
+    kept, made = run("top-down")
+    # Each match of a source is made once, when its last event comes.
+    assert kept == expected
+    assert made < apart
+    monkeypatch.setattr(kept_sources, "MOST_KEPT", 1)
+    found_again, made_again = run("top-down")
+    assert found_again == expected
+    assert made_again > 4 * made

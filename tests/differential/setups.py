@@ -79,6 +79,7 @@ class Setup:
                 (view, "REQUESTS", rng.choice([1, 1 << 18])),
                 (kept_sources, "MOST_KEPT", rng.choice([1, 1 << 20, 1 << 20])),
                 (kept_sources, "SHARE", rng.choice([0, 0, 2])),
+                (kept_sources, "MOST_UNUSED", rng.choice([0, 2, 1 << 10])),
             ),
             chosen=(chance(rng, 50), chance(rng, 50)),
             chunk=rng.choice([1, 4, 1 << 16, 1 << 16]),

@@ -7,7 +7,8 @@ with their events. Otherwise they would be found again in each batch among all r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from eventcube.engine.kept_matches import KeptMatches
 from eventcube.engine.query import RunningQuery
@@ -15,10 +16,13 @@ from eventcube.engine.rows import Rows
 from eventcube.engine.state import BEGINNING
 from eventcube.engine.store import Store
 from eventcube.engine.table import Table
+from eventcube.plan.routes import Route
 from eventcube.plan.workload import Derivation
 
 # Matches of one query that are kept at most; of one that has more, they are found again each time.
 MOST_KEPT = 1 << 20
+# They are not needed any more after so many batches that add to them and do not use them.
+MOST_UNUSED = 1 << 10
 # Keep them only if at most one of so many events is new: otherwise most are found in the same batch.
 SHARE = 2
 
@@ -30,27 +34,30 @@ class KeptSources:
         self._queries = queries
         self._kept: dict[str, KeptMatches] = {}
         self._too_many: set[str] = set()
+        # Batches that added to them since they were needed last.
+        self._unused: Counter[str] = Counter()
         # Those to which this batch adds.
         self._extended: dict[str, KeptMatches] = {}
 
-    def available(self, derivations: Mapping[str, Derivation], due: Collection[str]) -> frozenset[str]:
-        """The queries of which all matches from before are at hand; `due` are those that may get new ones."""
-        needed = _needed(derivations)
-        for name in [name for name in self._kept if name in due and name not in needed]:
-            # Its new matches are not kept this time.
-            del self._kept[name]
-        return frozenset(needed & set(self._kept))
+    def available(self, derivations: Mapping[str, Derivation]) -> frozenset[str]:
+        """The queries of which earlier matches are needed, and all of them are at hand."""
+        return frozenset(_needed(derivations) & set(self._kept))
 
-    def begin(self, derivations: Mapping[str, Derivation], rows: Rows, due: int) -> None:
+    def begin(self, route: Route, rows: Rows, due: int) -> None:
         """Get ready for a batch, of which so many events are due."""
-        self._extended = {}
-        for name in _needed(derivations):
+        needed = _needed(route.derivations)
+        for name in needed:
             query = self._queries[name]
             if name not in self._kept and self._is_worth_it(query, len(rows), due):
                 self._kept[name] = KeptMatches(query.plan.positive, MOST_KEPT, BEGINNING)
-            if name in self._kept:
-                self._extended[name] = self._kept[name]
-                self._kept[name].drop_before(rows)
+        for name in [name for name in self._kept if name in needed or name in route.names]:
+            self._unused[name] = 0 if name in needed else self._unused[name] + 1
+            if self._unused[name] > MOST_UNUSED:
+                # Another plan is at work.
+                del self._kept[name]
+        self._extended = {name: kept for name, kept in self._kept.items() if name in route.names}
+        for kept in self._extended.values():
+            kept.drop_before(rows)
 
     def _is_worth_it(self, query: RunningQuery, rows: int, due: int) -> bool:
         # With the first event as the trigger, a match is due before those that it is computed from.

@@ -83,8 +83,8 @@ class QueryGroup:
     ) -> Iterator[Result]:
         executions = _Executions(self.queries, evaluation, states)
         route = self._route(queries, executions)
-        self._kept.begin(route.derivations, evaluation.rows, executions.due)
-        for name in (*route.programs, *route.derivations):
+        self._kept.begin(route, evaluation.rows, executions.due)
+        for name in route.names:
             # Also of those that have nothing due, but that others are computed from.
             self.queries[name].ran = batch
         all_due = states.are_cuts and not states.done and states.due == len(evaluation.rows)
@@ -115,7 +115,7 @@ class QueryGroup:
     def _matches(self, route: Route, executions: _Executions, *, filtered: bool) -> dict[str, Matches]:
         """Where the matches of each query go."""
         found = {}
-        for name in (*route.programs, *route.derivations):
+        for name in route.names:
             query = self.queries[name]
             due = None
             if filtered and name in route.unrestricted:
@@ -139,7 +139,7 @@ class QueryGroup:
         sources = {d.source for d in derivations.values()}
         wanted = {query.name for query in queries} | sources
         roots = [query for name, query in self.queries.items() if name in wanted and name not in derivations]
-        kept = self._kept.available(derivations, {query.name for query in queries})
+        kept = self._kept.available(derivations)
         unrestricted = Route({}, derivations, kept).unrestricted
         programs = {}
         for query in roots:

@@ -42,6 +42,11 @@ class Route:
     kept: frozenset[str] = frozenset()
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The queries that are computed."""
+        return *self.programs, *self.derivations
+
+    @cached_property
     def wanted(self) -> frozenset[str]:
         """The queries of which all matches, due or not, are needed, because others are computed from them."""
         return unrestricted(self.derivations, self.kept)
