@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from eventcube.cube.places import ConceptChanges, PatternChanges
 from eventcube.cube.refinement import refinements
 from eventcube.engine.kept_matches import Keep
-from eventcube.errors import OptionError, did_you_mean
+from eventcube.errors import EventCubeError, OptionError, did_you_mean
 from eventcube.language.syntax import Query
 from eventcube.options import Options, invalid_argument, is_whole, microseconds
 from eventcube.runtime.changing import Answer, add_query, answer_from
@@ -31,6 +32,7 @@ class CubeRuntime(Runtime):
 
     Matches are kept for as long as windows need events, or for the time `keep`, at most a million of them. A
     drill-down is answered from the kept matches of the query that it comes from, and says from when on it is complete.
+    `cube` has the queries of the runtime, those that came and without those that went.
 
     >>> import pyarrow as pa
     >>> from eventcube import Cube
@@ -50,52 +52,53 @@ class CubeRuntime(Runtime):
         cls,
         cube: Cube,
         options: Options,
-        keep: int | str | timedelta | None,
+        keep: str | timedelta | None,
         *,
         schema: pa.Schema | None,
         separate: bool,
         advise: bool,
     ) -> CubeRuntime:
         """The queries of a cube; `keep` is None for what windows need."""
+        if keep is not None and not isinstance(keep, str | timedelta):
+            raise invalid_argument("keep", keep, "a duration such as '10 minutes', or a timedelta")
         # Matches that are only counted are not made for the sake of moves that may never come, unless asked to.
         kept = Keep(0 if keep is None else microseconds(keep), MOST_MATCHES, counted=keep is not None)
         runtime = cls.from_options(cube.queries, options, schema=schema, separate=separate, advise=advise, keep=kept)
-        runtime.cube = cube
+        runtime.cube = cube.copy()
         return runtime
 
+    def set_queries(self, queries: Mapping[str, Query]) -> None:
+        """Have other queries from now on, in the cube of the runtime, too."""
+        super().set_queries(queries)
+        self.cube.queries = dict(queries)
+
     def concept_drill_down(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Answer:
-        """Add a query with finer types to the cube and to the runtime; see `Cube.concept_drill_down`."""
-        self._check(query)
-        return self._moved(query, self.cube.concept_drill_down(query, changes, name=name))
+        """Add a query with finer types; see `Cube.concept_drill_down`."""
+        return self._move(query, lambda: self.cube.concept_drill_down(query, changes, name=name))
 
     def concept_roll_up(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Answer:
         """Add a query with coarser types, which sees the events from now on; see `Cube.concept_roll_up`."""
-        self._check(query)
-        return self._moved(query, self.cube.concept_roll_up(query, changes, name=name))
+        return self._move(query, lambda: self.cube.concept_roll_up(query, changes, name=name))
 
     def pattern_drill_down(self, query: str, insertions: PatternChanges, *, name: str | None = None) -> Answer:
-        """Add a query with more parts to the cube and to the runtime; see `Cube.pattern_drill_down`."""
-        self._check(query)
-        return self._moved(query, self.cube.pattern_drill_down(query, insertions, name=name))
+        """Add a query with more parts; see `Cube.pattern_drill_down`."""
+        return self._move(query, lambda: self.cube.pattern_drill_down(query, insertions, name=name))
 
     def pattern_roll_up(self, query: str, removals: PatternChanges, *, name: str | None = None) -> Answer:
         """Add a query without some parts, which sees the events from now on; see `Cube.pattern_roll_up`."""
-        self._check(query)
-        return self._moved(query, self.cube.pattern_roll_up(query, removals, name=name))
+        return self._move(query, lambda: self.cube.pattern_roll_up(query, removals, name=name))
 
-    def _check(self, query: str) -> None:
+    def _move(self, source: str, move: Callable[[], Query]) -> Answer:
         self.check_ready()
-        if query not in self.queries:
-            hint = did_you_mean(str(query), self.queries, "the runtime")
-            raise OptionError(f"the runtime has no query {query!r}", code="EC481", hint=hint)
-
-    def _moved(self, source: str, query: Query) -> Answer:
-        # The cube has given it a name.
-        name = next(reversed(self.cube.queries))
+        if source not in self.queries:
+            hint = did_you_mean(str(source), self.queries, "the runtime")
+            raise OptionError(f"the runtime has no query {source!r}", code="EC481", hint=hint)
         try:
-            return add_query(self, name, query, source)
-        except OptionError:
-            del self.cube.queries[name]
+            query = move()
+            # The cube has given it a name.
+            return add_query(self, next(reversed(self.cube.queries)), query, source)
+        except EventCubeError:
+            self.cube.queries = dict(self.queries)
             raise
 
 

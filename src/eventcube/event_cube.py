@@ -61,11 +61,22 @@ class Cube:
         self.concepts = options(**settings).concepts
         self._kept: KeptRun | None = None
 
+    def copy(self) -> Cube:
+        """Another cube with the same queries, hierarchy and settings."""
+        return Cube(self.queries, columns=self.columns, **self.settings)
+
+    def remove(self, name: str) -> None:
+        """Remove a query."""
+        del self.queries[self._known(name)]
+
     def __getitem__(self, name: str) -> Query:
+        return self.queries[self._known(name)]
+
+    def _known(self, name: str) -> str:
         if name not in self.queries:
             hint = did_you_mean(str(name), self.queries, "the cube")
             raise OptionError(f"the cube has no query {name!r}", code="EC467", hint=hint)
-        return self.queries[name]
+        return name
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.queries)
@@ -133,7 +144,10 @@ class Cube:
             name = next(n for i in range(1, len(self) + 2) if (n := f"{source}.{i}") not in self.queries)
         if name in self.queries:
             raise OptionError(f"the cube has a query {name!r} already", code="EC469", hint="give it another name")
-        self.queries.update(queries_by_name({name: query}))
+        added = queries_by_name({name: query})
+        if self.columns is not None:
+            bind(added[name], guessed_schema(added.values(), self.settings, self.columns), self.concepts)
+        self.queries.update(added)
         return self.queries[name]
 
     # Answers.
@@ -219,7 +233,7 @@ class Cube:
         schema: pa.Schema | None = None,
         separate: bool = False,
         advise: bool = True,
-        keep: int | str | timedelta | None = None,
+        keep: str | timedelta | None = None,
         **settings: Unpack[Settings],
     ) -> CubeRuntime:
         """The queries over a stream, as `ec.Runtime`, with the moves of the cube.

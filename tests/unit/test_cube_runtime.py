@@ -50,7 +50,7 @@ def _drilled(runtime: CubeRuntime, move: str) -> Answer:
 @pytest.mark.parametrize("sharing", ["auto", "independent"])
 def test_a_drill_down_is_answered_from_kept_matches_and_goes_on(move: str, sharing: str) -> None:
     events = _events(300)
-    runtime = _cube().runtime(keep=1000, separate=True, sharing=sharing, **SETTINGS)
+    runtime = _cube().runtime(keep="1 ms", separate=True, sharing=sharing, **SETTINGS)
     before = [*runtime.push(events.slice(0, 200))]
     read = runtime.counters["events"], runtime.counters["candidates"]
     answer = _drilled(runtime, move)
@@ -92,7 +92,7 @@ def test_the_number_of_kept_matches_is_bounded() -> None:
     runtime = CubeRuntime.from_options(
         cube.queries, options(concepts=PLACES, **SETTINGS), separate=True, keep=Keep(10_000, 10)
     )
-    runtime.cube = cube
+    runtime.cube = cube.copy()
     list(runtime.push(_events(200)))
     answer = _drilled(runtime, "concept")
     assert answer.reused <= 10
@@ -102,7 +102,7 @@ def test_the_number_of_kept_matches_is_bounded() -> None:
 
 
 def test_a_drill_down_of_a_drill_down_is_answered_from_it() -> None:
-    runtime = _cube().runtime(keep=1000, separate=True, **SETTINGS)
+    runtime = _cube().runtime(keep="1 ms", separate=True, **SETTINGS)
     list(runtime.push(_events(200)))
     first = runtime.concept_drill_down("q", ("TX", "D", 1), name="fine")
     second = runtime.concept_drill_down("fine", ("OK", "T", 2))
@@ -113,7 +113,7 @@ def test_a_drill_down_of_a_drill_down_is_answered_from_it() -> None:
 
 
 def test_a_roll_up_sees_the_events_from_now_on() -> None:
-    runtime = _cube().runtime(keep=1000, separate=True, **SETTINGS)
+    runtime = _cube().runtime(keep="1 ms", separate=True, **SETTINGS)
     list(runtime.push(_events(100)))
     answer = runtime.pattern_roll_up("q", ("TX", 1), name="coarse")
     assert (answer.source, answer.complete_from, answer.matches.num_rows) == (None, 101, 0)
@@ -122,7 +122,7 @@ def test_a_roll_up_sees_the_events_from_now_on() -> None:
 
 
 def test_a_part_whose_events_were_not_retained_is_seen_from_now_on() -> None:
-    runtime = _cube().runtime(keep=1000, separate=True, **SETTINGS)
+    runtime = _cube().runtime(keep="1 ms", separate=True, **SETTINGS)
     list(runtime.push(_events(100)))
     answer = runtime.pattern_drill_down("q", ("X", 2), name="fine")
     assert (answer.source, answer.complete_from) == (None, 101)
@@ -131,7 +131,7 @@ def test_a_part_whose_events_were_not_retained_is_seen_from_now_on() -> None:
 
 def test_groups_of_a_drill_down_are_those_of_the_past() -> None:
     cube = ec.Cube({"q": "PATTERN SEQ(TX a, OK b) WITHIN 20 us AGG COUNT(*) AS n"}, concepts=PLACES)
-    runtime = cube.runtime(keep=1000, separate=True, **SETTINGS)
+    runtime = cube.runtime(keep="1 ms", separate=True, **SETTINGS)
     list(runtime.push(_events(200)))
     answer = runtime.concept_drill_down("q", ("TX", "D", 1), name="fine")
     fine = ec.parse("PATTERN SEQ(D a, OK b) WITHIN 20 us")
@@ -139,6 +139,53 @@ def test_groups_of_a_drill_down_are_those_of_the_past() -> None:
     ((name, batch),) = runtime.remove("q")
     assert name == "q"
     assert batch.to_pylist()[0]["n"] == answer.reused
+    # The groups go on from those of the past, also in another runtime.
+    fresh = runtime.cube.runtime(keep="1 ms", separate=True, **SETTINGS)
+    fresh.restore(runtime.snapshot())
+    for going_on in (runtime, fresh):
+        ((_, batch),) = [*going_on.push(_events(100, first=201)), *going_on.finish()]
+        both = pa.concat_tables([_events(200), _events(100, first=201)])
+        assert batch.to_pylist() == [{"n": len(_alone(fine, both))}]
+
+
+def test_a_negated_part_that_looks_back_is_answered_from_where_all_events_are_there() -> None:
+    # The Drop at 90 was purged before the drill-down, and is in the window of the Pay.
+    cube = ec.Cube(
+        {"q": "PATTERN SEQ(V v, P p) WITHIN 600 us", "d": "PATTERN SEQ(D d, V v) WITHIN 600 us"}, type="place"
+    )
+    runtime = cube.runtime(separate=True)
+    for ts, place in [(90, "D"), (110, "V"), (650, "P"), (700, "T"), (701, "T")]:
+        list(runtime.push(pa.table({"ts": [ts], "place": [place]})))
+    answer = runtime.pattern_drill_down("q", ("!D x", 1), name="clean")
+    assert answer.source == "q"
+    assert not answer.matches.num_rows
+    assert isinstance(answer.complete_from, int)
+    assert answer.complete_from > 650
+
+
+def test_a_move_that_fails_changes_nothing() -> None:
+    cube = _cube()
+    runtime = cube.runtime(separate=True, **SETTINGS)
+    list(runtime.push(_events(10)))
+    with pytest.raises(ec.BindError):
+        runtime.pattern_drill_down("q", ("!(D d, d.weight > 5)", 2), name="fine")
+    assert [*runtime.queries] == [*runtime.cube] == [*cube] == ["q"]
+    assert runtime.pattern_drill_down("q", ("!D d", 2), name="fine").name == "fine"
+    runtime.remove("fine")
+    assert [*runtime.cube] == ["q"]
+    runtime.add("fine", QUERIES["q"])
+    assert runtime.concept_drill_down("fine", ("TX", "D", 1)).name == "fine.1"
+    assert [*cube] == ["q"], "the cube of the caller stays as it is"
+
+
+def test_moves_are_checked_against_columns_that_are_known() -> None:
+    cube = ec.Cube(QUERIES, concepts=PLACES, columns=_events(1).schema, time="ts", type="place")
+    with pytest.raises(ec.BindError):
+        cube.pattern_drill_down("q", ("!(D d, d.weight > 5)", 2))
+    assert [*cube] == ["q"]
+    cube.concept_drill_down("q", ("TX", "D", 1), name="fine")
+    cube.remove("fine")
+    assert [*cube] == ["q"]
 
 
 def test_times_are_told_as_events_have_them() -> None:
@@ -211,6 +258,8 @@ def test_counted_matches_of_a_table_are_kept_when_asked() -> None:
         (lambda r: r.concept_drill_down("q", ("TX", "T", 1)), "EC462", "not below"),
         (lambda r: r.cube.answer("q"), "EC482", "no matches are kept"),
         (lambda r: r.cube.runtime(keep="soon"), "EC403", "cannot read the duration"),
+        (lambda r: r.cube.runtime(keep=10_000), "EC414", "keep cannot be 10000"),
+        (lambda r: ec.Concepts("places.yaml"), "EC414", "a hierarchy cannot be 'places.yaml'"),
         (lambda r: r.cube.match(_events(3), keep=0, **SETTINGS), "EC414", "keep cannot be 0"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from eventcube import markup
 from eventcube.concepts.read import json_to_children, table_to_children, yaml_to_children
-from eventcube.errors import InputError, did_you_mean
+from eventcube.errors import InputError, OptionError, did_you_mean
 
 # The most types shown of a hierarchy.
 _SHOWN = 500
@@ -24,6 +25,12 @@ class Concepts:
     """
 
     def __init__(self, children: Mapping[str, Any]) -> None:
+        given: Any = children
+        if not isinstance(given, Mapping):
+            hint = (
+                "give a mapping of each concept to the types below it, or use Concepts.from_yaml, from_json, from_table"
+            )
+            raise OptionError(f"a hierarchy cannot be {reprlib.repr(given)}", code="EC414", hint=hint)
         self.parents: dict[str, str] = {}
         self._names: dict[str, None] = {}
         self._add(children)

@@ -121,7 +121,15 @@ class Engine:
         """The time from which on a query can be answered from kept matches of another."""
         source, target = self.queries[derivation.source], self.queries[derivation.target]
         assert source.kept is not None
-        return source.kept.complete_from(self.state, {*source.query.stacks, *target.query.stacks})
+        since = source.kept.complete_from(self.state, {*source.query.stacks, *target.query.stacks})
+        horizon = self.state.horizon(target.query.stacks)
+        if not target.plan.looks_back or horizon == BEGINNING:
+            return since
+        # A negated part looks at events before the first of a match, as far back as the window reaches.
+        arrangement = target.query.arrangement
+        if arrangement.width is None or arrangement.positions is not None:
+            return max(since, self.state.watermark)
+        return max(since, horizon + arrangement.width)
 
     def answer(self, derivation: Derivation) -> Iterator[pa.RecordBatch]:
         """The result of a query over the past: its matches, computed from the kept ones of another."""
@@ -131,7 +139,9 @@ class Engine:
         evaluation = Evaluation(self.state, len(self.state.rows), self.state.watermark)
         states = States(len(self.state.rows), len(self.state.rows))
         execution = target.other_execution(evaluation, states, "answer")
-        output, sink = Output(target.plan, execution), make_sink(target.plan)
+        output = Output(target.plan, execution)
+        # Groups go on from those of the past.
+        sink = target.sink if target.sink.is_open else make_sink(target.plan)
         program = numbered(derivation.program)
         own = dict(derivation.slots)
         for table in source.kept.tables(execution.store, self.state.rows, since):
@@ -144,6 +154,7 @@ class Engine:
                     sink.add_count(len(out))
                 else:
                     yield from sink.add(out, output)
+        target.ran = 0
         if target.kept is not None:
             target.kept.flush()
             target.kept.since = since

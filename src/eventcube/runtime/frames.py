@@ -63,6 +63,12 @@ def _as_table(events: Any) -> pa.Table:
             code="EC307",
             hint="give frame.to_spark(); .pandas_api() turns the result back",
         )
+    if is_spark(events):
+        raise InputError(
+            "a runtime runs in this process, and a DataFrame of Spark does not",
+            code="EC307",
+            hint="ec.match and Cube.match take it; or give frame.toArrow(), if it fits into memory",
+        )
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):

@@ -18,6 +18,8 @@ from eventcube.plan.physical import PhysicalQuery
 class GroupSink(Sink):
     """Folds matches into groups, which are returned when the input has ended."""
 
+    is_open = True
+
     def __init__(self, plan: PhysicalQuery) -> None:
         super().__init__(plan)
         self.groups = Groups(plan.sink.results)

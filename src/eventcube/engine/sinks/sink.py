@@ -58,6 +58,8 @@ class Sink:
 
     searches: bool = False
     only_counts: bool = False
+    # Whether the result is known at the end only, and `finish` tells what it would be now.
+    is_open: bool = False
 
     def __init__(self, plan: PhysicalQuery) -> None:
         self.plan = plan
