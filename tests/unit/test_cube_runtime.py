@@ -150,9 +150,8 @@ def test_groups_of_a_drill_down_are_those_of_the_past() -> None:
 
 def test_a_negated_part_that_looks_back_is_answered_from_where_all_events_are_there() -> None:
     # The Drop at 90 was purged before the drill-down, and is in the window of the Pay.
-    cube = ec.Cube(
-        {"q": "PATTERN SEQ(V v, P p) WITHIN 600 us", "d": "PATTERN SEQ(D d, V v) WITHIN 600 us"}, type="place"
-    )
+    queries = {"q": "PATTERN SEQ(V v, P p) WITHIN 600 us", "d": "PATTERN SEQ(D d, V v) WITHIN 600 us"}
+    cube = ec.Cube(queries, type="place")
     runtime = cube.runtime(separate=True)
     for ts, place in [(90, "D"), (110, "V"), (650, "P"), (700, "T"), (701, "T")]:
         list(runtime.push(pa.table({"ts": [ts], "place": [place]})))

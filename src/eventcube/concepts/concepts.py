@@ -27,9 +27,7 @@ class Concepts:
     def __init__(self, children: Mapping[str, Any]) -> None:
         given: Any = children
         if not isinstance(given, Mapping):
-            hint = (
-                "give a mapping of each concept to the types below it, or use Concepts.from_yaml, from_json, from_table"
-            )
+            hint = "give a mapping of each concept to the types below it; Concepts.from_yaml and others read files"
             raise OptionError(f"a hierarchy cannot be {reprlib.repr(given)}", code="EC414", hint=hint)
         self.parents: dict[str, str] = {}
         self._names: dict[str, None] = {}
