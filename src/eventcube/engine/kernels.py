@@ -15,6 +15,7 @@ import numpy.typing as npt
 from eventcube.engine.compiled import compiled, copy_compiled_loops
 
 Ints = npt.NDArray[np.int64]
+ShortInts = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
@@ -128,21 +129,30 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
 
 
 @compiled
-def links(keys: Ints, size: int) -> Ints:
-    """The positions that `seek` finds for 0, 1, …, size."""
-    # No branch depends on the distance between keys: mispredicted branches would dominate.
-    out = np.empty(size + 1, np.int64)
-    at = 0
-    last = keys[-1] if keys.size else -1
-    for row in range(last + 1):
+def links(keys: Ints, size: int) -> ShortInts:
+    """The positions that `seek` finds for 0, 1, …, size, in half the memory, as what is looked up lies far apart."""
+    # No step waits for what the step before has found in the keys.
+    out = np.zeros(size + 1, np.int32)
+    for i in range(keys.size):
+        out[keys[i] + 1] = 1
+    at = np.int32(0)
+    for row in range(size + 1):
+        at += out[row]
         out[row] = at
-        at += keys[at] == row
-    out[last + 1 :] = keys.size
     return out
 
 
 @compiled
-def count_between(links: Ints, lower: Ints, upper: Ints) -> int:
+def linked(links: ShortInts, rows: Ints) -> Ints:
+    """The position of each row."""
+    out = np.empty(rows.size, np.int64)
+    for i in range(rows.size):
+        out[i] = links[rows[i]]
+    return out
+
+
+@compiled
+def count_between(links: ShortInts, lower: Ints, upper: Ints) -> int:
     """How many events a stack has from each lower row to before the upper one, in all."""
     found = 0
     for i in range(lower.size):

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, count_between, links, read_only, seek
+from eventcube.engine.kernels import Array, Bools, Ints, ShortInts, count_between, linked, links, read_only, seek
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
@@ -26,7 +26,7 @@ class Stack:
     def __init__(self, rows: Ints, size: int) -> None:
         self.rows = rows
         self._size = size
-        self._links: Ints | None = None
+        self._links: ShortInts | None = None
         self._member: Bools | None = None
 
     def positions(self, rows: Ints) -> Ints:
@@ -36,7 +36,7 @@ class Stack:
                 return seek(self.rows, rows)
             # The position for every row of the store: the papers' links, from any other stack.
             self._links = links(self.rows, self._size)
-        return self._links[rows]
+        return linked(self._links, rows)
 
     def count_between(self, lower: Ints, upper: Ints) -> int:
         """How many events there are from each lower row to before the upper one, in all."""
@@ -210,6 +210,8 @@ class Store:
         self.size, self.order, self.events, self.columns = rows.size, rows.order, rows.events, rows.columns
         self._numbers, self._states = stacks, states
         self._positions, self._width = positions, UNBOUNDED if width is None else width
+        # What tells its windows from those of other stores of the same rows.
+        self.window = self._positions, self._width
         # Whether rows leave only at the front, and sequence numbers have no gaps, for as long as the run goes on.
         self.gapless = gapless
         self._each: Array | None = None

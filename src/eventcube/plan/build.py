@@ -24,7 +24,7 @@ def build(
     that the clauses of the query ask for.
     """
     order = Order(logical.region, logical.slots, outermost=True)
-    program, end = program_of(logical)
+    program, end = _program(logical, order)
     flat = program_of(merge_nested(bind_all_in_place(logical)))[0] if is_open(program) else None
     programs, fired = rewrite_steps((program, flat))
     program, flat = numbered(programs)
@@ -54,9 +54,10 @@ def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
     node = logical.region.node
     if not isinstance(node, Seq) or not all(isinstance(part, Leaf) for part in positive_parts(node)):
         return None
-    if _is_forward(Order(logical.region, logical.slots, outermost=True)):
+    order = Order(logical.region, logical.slots, outermost=True)
+    if _is_forward(order):
         return None
-    (program,), _ = rewrite_steps((program_of(logical, from_start=True)[0],))
+    (program,), _ = rewrite_steps((_program(logical, order, from_start=True)[0],))
     return numbered(program, first)
 
 
@@ -68,9 +69,12 @@ def unrestricted_program(logical: LogicalQuery) -> Program:
     return rewritten
 
 
-def program_of(logical: LogicalQuery, *, from_start: bool = False) -> tuple[Program, Progress]:
+def program_of(logical: LogicalQuery) -> tuple[Program, Progress]:
     """The steps of a query, before the rules for steps."""
-    order = Order(logical.region, logical.slots, outermost=True)
+    return _program(logical, Order(logical.region, logical.slots, outermost=True))
+
+
+def _program(logical: LogicalQuery, order: Order, *, from_start: bool = False) -> tuple[Program, Progress]:
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
     due = Due(_is_forward(order), frozenset({State.DUE}))
     return ProgramBuilder(logical, logical.region, order, from_start=from_start).program(due)

@@ -143,20 +143,18 @@ def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, 
         return known[slot] if slot in known else _NEW + new.setdefault(slot, len(new))
 
     step = branch.program[depth]
-    if isinstance(step, Bind) and step.is_range:
-        key: object = _range_key(step, number)
+    if isinstance(step, Bind) and step.is_plain:
+        key: object = _plain_key(step, number)
     else:
         key = without_names(step, number)
     return (key, tuple(branch.stacks[slot] for slot in new)), list(new)
 
 
-def _range_key(bind: Bind, number: Callable[[int], int]) -> object:
+def _plain_key(bind: Bind, number: Callable[[int], int]) -> object:
     """The same of a join without conditions, which most are: slots in the order of their mention, and no copies."""
     slot = number(bind.slot)
-    assert bind.lower is not None
-    assert bind.upper is not None
     bounds = [
-        (bound.term, tuple(map(number, bound.slots)), bound.optional)
+        bound and (bound.term, tuple(map(number, bound.slots)), bound.optional)
         for bound in (bind.lower, bind.upper, *(fence.bound for fence in bind.fences))
     ]
     fences = [(number(fence.slot), fence.new_is_earlier) for fence in bind.fences]

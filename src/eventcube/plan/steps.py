@@ -7,9 +7,11 @@ between p and q, inside the window" is a range, and a component's candidates are
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from eventcube.plan.expressions import Condition, Expression
@@ -109,13 +111,17 @@ class Bind:
     @property
     def is_free(self) -> bool:
         """Whether every event in the range qualifies."""
-        return not (self.key or self.compare or self.distinct or self.filters or self.fences)
+        return self.is_plain and not self.fences
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but a range and fences limits the candidates."""
+        return not (self.key or self.compare or self.distinct or self.filters)
 
     @property
     def is_range(self) -> bool:
         """Whether the candidates are all events of a range that bound events and fences limit."""
-        bounded = self.lower is not None and self.upper is not None
-        return bounded and not (self.key or self.compare or self.distinct or self.filters)
+        return self.lower is not None and self.upper is not None and self.is_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +325,16 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
     known: dict[int, Any] = {}
 
     def rebuild(node: Any) -> Any:
-        if not isinstance(node, tuple | Step | Form):
+        names = _steps_in(type(node))
+        if names is None:
             return node
         if id(node) not in known:
             if isinstance(node, tuple):
                 inner = tuple(map(rebuild, node))
-                same = all(one is other for one, other in zip(inner, node, strict=True))
+                same = all(map(operator.is_, inner, node))
                 known[id(node)] = change(node if same else inner)
             else:
-                children = {f.name: getattr(node, f.name) for f in fields(node) if f.name in _HOLDS_STEPS}
-                changed = {name: new for name, value in children.items() if (new := rebuild(value)) is not value}
+                changed = {name: new for name in names if (new := rebuild(value := getattr(node, name))) is not value}
                 known[id(node)] = change(replace(node, **changed) if changed else node)
         return known[id(node)]
 
@@ -337,6 +343,14 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
 
 # The fields of steps and forms that hold steps.
 _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms", "bind")
+
+
+@cache
+def _steps_in(kind: type) -> tuple[str, ...] | None:
+    """The fields that hold steps, of a class of steps, forms or tuples; None for other classes."""
+    if not issubclass(kind, tuple | Step | Form):
+        return None
+    return () if issubclass(kind, tuple) else tuple(f.name for f in fields(kind) if f.name in _HOLDS_STEPS)
 
 
 def numbered(programs: _Programs, first: int = 1) -> _Programs:

@@ -71,6 +71,8 @@ class _Localizer:
         if isinstance(node, Timestamp):
             return cast("_Node", node if around is None else self._localized(node, around))
         parts = list(children(node))
+        if not parts:
+            return node
         if isinstance(node, Comparison | In | Between):
             first, *others = cast("list[Value]", parts)
             parts = self._constants([first], others) + self._constants(others, [first])
