@@ -15,10 +15,11 @@ import numpy.typing as npt
 from eventcube.engine.compiled import compiled, copy_compiled_loops
 
 Ints = npt.NDArray[np.int64]
-ShortInts = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
+# The position in a stack for every row.
+Links = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]
 
 # The tests of a join step: new values, bound values and operators of whole numbers, then those of floats.
 Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
@@ -129,34 +130,47 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
 
 
 @compiled
-def links(keys: Ints, size: int) -> ShortInts:
-    """The positions that `seek` finds for 0, 1, …, size, in half the memory, as what is looked up lies far apart."""
-    # No step waits for what the step before has found in the keys.
-    out = np.zeros(size + 1, np.int32)
+def links(keys: Ints, size: int) -> Links:
+    """The positions that `seek` finds for 0, 1, …, size: of each 256 rows the first, and how much more for each.
+
+    They are looked up far apart, so that what counts is how little memory they take.
+    """
+    firsts = np.empty((size >> 8) + 1, np.int32)
+    more = np.zeros(size + 1, np.uint8)
     for i in range(keys.size):
-        out[keys[i] + 1] = 1
+        more[keys[i] + 1] = 1
     at = np.int32(0)
-    for row in range(size + 1):
-        at += out[row]
-        out[row] = at
-    return out
+    for block in range(firsts.size):
+        begin, end = block << 8, min((block + 1) << 8, size + 1)
+        at += more[begin]
+        firsts[block] = at
+        more[begin] = 0
+        here = np.int32(0)
+        for row in range(begin + 1, end):
+            here += more[row]
+            more[row] = here
+        at += here
+    return firsts, more
 
 
 @compiled
-def linked(links: ShortInts, rows: Ints) -> Ints:
+def linked(links: Links, rows: Ints) -> Ints:
     """The position of each row."""
+    firsts, more = links
     out = np.empty(rows.size, np.int64)
     for i in range(rows.size):
-        out[i] = links[rows[i]]
+        out[i] = firsts[rows[i] >> 8] + more[rows[i]]
     return out
 
 
 @compiled
-def count_between(links: ShortInts, lower: Ints, upper: Ints) -> int:
+def count_between(links: Links, lower: Ints, upper: Ints) -> int:
     """How many events a stack has from each lower row to before the upper one, in all."""
+    firsts, more = links
     found = 0
     for i in range(lower.size):
-        found += max(links[upper[i]] - links[lower[i]], 0)
+        low, high = lower[i], upper[i]
+        found += max(firsts[high >> 8] - firsts[low >> 8] + more[high] - more[low], 0)
     return found
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, ShortInts, count_between, linked, links, read_only, seek
+from eventcube.engine.kernels import Array, Bools, Ints, Links, count_between, linked, links, read_only, seek
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
@@ -26,7 +26,7 @@ class Stack:
     def __init__(self, rows: Ints, size: int) -> None:
         self.rows = rows
         self._size = size
-        self._links: ShortInts | None = None
+        self._links: Links | None = None
         self._member: Bools | None = None
 
     def positions(self, rows: Ints) -> Ints:
