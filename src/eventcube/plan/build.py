@@ -84,9 +84,7 @@ _MOST_MADE = 256
 def _once(make: Callable[[LogicalQuery], _Made], logical: LogicalQuery) -> _Made:
     """What is made of a query; it is the same for all SEQs of as many single events without conditions between them."""
     node = logical.region.node
-    if not isinstance(node, Seq) or not all(isinstance(part, Leaf) for part in node.parts):
-        return make(logical)
-    if any(predicate.is_tested for predicate in logical.region.predicates):
+    if not logical.region.is_plain:
         return make(logical)
     if (make, node) not in _made:
         if len(_made) >= _MOST_MADE:

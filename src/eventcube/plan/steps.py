@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from eventcube.plan.expressions import Condition, Expression
@@ -32,6 +31,9 @@ class Term(Enum):
     ANCHOR = "from the anchor"
     AFTER_ANCHOR = "up to the anchor"
 
+    # Members are compared by identity; the hash of an Enum is that of its name, which takes long.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -48,6 +50,8 @@ class State(Enum):
     DONE = 0
     DUE = 1
     FUTURE = 2
+
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +329,7 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
     known: dict[int, Any] = {}
 
     def rebuild(node: Any) -> Any:
-        names = _steps_in(type(node))
+        names = _held(type(node))
         if names is None:
             return node
         if id(node) not in known:
@@ -345,12 +349,17 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
 _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms", "bind")
 
 
-@cache
-def _steps_in(kind: type) -> tuple[str, ...] | None:
+_names: dict[type, tuple[str, ...] | None] = {}
+
+
+def _held(kind: type) -> tuple[str, ...] | None:
     """The fields that hold steps, of a class of steps, forms or tuples; None for other classes."""
-    if not issubclass(kind, tuple | Step | Form):
-        return None
-    return () if issubclass(kind, tuple) else tuple(f.name for f in fields(kind) if f.name in _HOLDS_STEPS)
+    if kind not in _names:
+        is_tuple, holds = issubclass(kind, tuple), issubclass(kind, tuple | Step | Form)
+        _names[kind] = (
+            tuple(f.name for f in (() if is_tuple else fields(kind)) if f.name in _HOLDS_STEPS) if holds else None
+        )
+    return _names[kind]
 
 
 def numbered(programs: _Programs, first: int = 1) -> _Programs:
