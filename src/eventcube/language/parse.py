@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import islice
 
 from lark import Token, Tree
@@ -28,6 +28,7 @@ from eventcube.language.syntax import Query
 from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tokens_to_clauses
 from eventcube.language.tree_shapes import keep_shape, known_tree
 
+_PARTS = tuple(field.name for field in fields(Clauses))
 _FILE_NAME = re.compile(r"[^\s()'\"`]+\.[A-Za-z]\w{0,5}")
 
 
@@ -167,9 +168,8 @@ class _Reading:
             self.problems.append(deep)
         if deep or clause is None:
             return
-        parts = {f.name: getattr(clause, f.name) for f in fields(Clauses) if getattr(clause, f.name) is not None}
-        already = {f.name: getattr(self.clauses, f.name) for f in fields(Clauses)}
-        self.clauses = Clauses(**(already | parts))
+        parts = {name: part for name in _PARTS if (part := getattr(clause, name)) is not None}
+        self.clauses = replace(self.clauses, **parts)
 
     def _check_together(self) -> None:
         clauses = self.clauses

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from eventcube.optimizer.chase import Chase
-from eventcube.optimizer.cost import CALL, CHUNK, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
+from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
 from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
 from eventcube.optimizer.reuse_plan import Own, Steps, Way
 from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
@@ -120,7 +120,7 @@ class ReuseCosts:
                 if bound.term in _WINDOWS:
                     yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
             # For a few partial matches places are sought one by one.
-            if isinstance(bind, Bind) and min(rows, CHUNK) * 32 >= size:
+            if isinstance(bind, Bind) and rows * 32 >= size:
                 for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
                     yield (order, stacks[slot]), LINK * size
 
