@@ -86,11 +86,13 @@ def _once(make: Callable[[LogicalQuery], _Made], logical: LogicalQuery) -> _Made
     node = logical.region.node
     if not logical.region.is_plain:
         return make(logical)
-    if (make, node) not in _made:
+    made = _made.get((make, node))
+    if made is None:
+        made = make(logical)
         if len(_made) >= _MOST_MADE:
             _made.clear()
-        _made[make, node] = make(logical)
-    return cast("_Made", _made[make, node])
+        _made[make, node] = made
+    return cast("_Made", made)
 
 
 def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
