@@ -46,6 +46,8 @@ from eventcube.plan.steps import (
 )
 
 CHUNK = 1 << 16
+# From so many partial matches on, ends of ranges are kept for other steps.
+_MANY = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,15 @@ class Execution:
             case _:
                 assert_never(bound.term)
 
+    def _found_at(self, bound: Bound, table: Table) -> Ints:
+        """The same, found once for all steps that follow on the same partial matches, if they are many."""
+        if not bound.slots or len(table) < _MANY:
+            return self.rows_at(bound, table)
+        key = bound.term, bound.optional, self.store.window, *map(table.columns.index, bound.slots)
+        if key not in table.found:
+            table.found[key] = self.rows_at(bound, table)
+        return table.found[key]
+
     # Joining.
 
     def _bind(self, bind: Bind, table: Table) -> Iterator[Table]:
@@ -279,7 +290,7 @@ class Execution:
         """The range of rows in which the candidates of each partial match lie."""
         assert bind.lower is not None
         assert bind.upper is not None
-        lower, upper = self.rows_at(bind.lower, table), self.rows_at(bind.upper, table)
+        lower, upper = self._found_at(bind.lower, table), self._found_at(bind.upper, table)
         for fence in bind.fences:
             lower, upper = self._fenced(fence, table, lower, upper)
         return lower, upper

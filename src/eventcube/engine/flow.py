@@ -115,7 +115,7 @@ class Followers:
         for out in self.source.run(self.steps, table):
             taken = [c for c in out.columns if c in self.columns]
             own = out if len(taken) == len(out.columns) else out.only(taken)
-            moved = Table(tuple(self.columns[c] for c in taken), own.data)
+            moved = own.renamed(tuple(self.columns[c] for c in taken))
             yield from run_tree(self.tree, self.execution, self.targets, moved)
 
     def add_count(self, matches: int) -> None:
@@ -154,4 +154,4 @@ def _deliver(leaves: Sequence[Leaf], table: Table, targets: Mapping[Label, Targe
         own = table if len(taken) == len(table.columns) else table.only(taken)
         target = targets[leaf.query, leaf.delta]
         slots = tuple(leaf.slots[column] for column in taken)
-        yield from target.matches.take(leaf.rest, Table(slots, own.data), target.execution)
+        yield from target.matches.take(leaf.rest, own.renamed(slots), target.execution)

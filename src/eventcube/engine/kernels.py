@@ -18,6 +18,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
+# The position in a stack for every row.
+Links = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]
 
 # The tests of a join step: new values, bound values and operators of whole numbers, then those of floats.
 Tests = tuple[Ints, Ints, Ints, Floats, Floats, Ints]
@@ -128,25 +130,47 @@ def seek_in(rows: Ints, starts: Ints, groups: Ints, wanted: Ints) -> Ints:
 
 
 @compiled
-def links(keys: Ints, size: int) -> Ints:
-    """The positions that `seek` finds for 0, 1, …, size."""
-    # No branch depends on the distance between keys: mispredicted branches would dominate.
-    out = np.empty(size + 1, np.int64)
-    at = 0
-    last = keys[-1] if keys.size else -1
-    for row in range(last + 1):
-        out[row] = at
-        at += keys[at] == row
-    out[last + 1 :] = keys.size
+def links(keys: Ints, size: int) -> Links:
+    """The positions that `seek` finds for 0, 1, …, size: of each 256 rows the first, and how much more for each.
+
+    They are looked up far apart, so that what counts is how little memory they take.
+    """
+    firsts = np.empty((size >> 8) + 1, np.int32)
+    more = np.zeros(size + 1, np.uint8)
+    for i in range(keys.size):
+        more[keys[i] + 1] = 1
+    at = np.int32(0)
+    for block in range(firsts.size):
+        begin, end = block << 8, min((block + 1) << 8, size + 1)
+        at += more[begin]
+        firsts[block] = at
+        more[begin] = 0
+        here = np.int32(0)
+        for row in range(begin + 1, end):
+            here += more[row]
+            more[row] = here
+        at += here
+    return firsts, more
+
+
+@compiled
+def linked(links: Links, rows: Ints) -> Ints:
+    """The position of each row."""
+    firsts, more = links
+    out = np.empty(rows.size, np.int64)
+    for i in range(rows.size):
+        out[i] = firsts[rows[i] >> 8] + more[rows[i]]
     return out
 
 
 @compiled
-def count_between(links: Ints, lower: Ints, upper: Ints) -> int:
+def count_between(links: Links, lower: Ints, upper: Ints) -> int:
     """How many events a stack has from each lower row to before the upper one, in all."""
+    firsts, more = links
     found = 0
     for i in range(lower.size):
-        found += max(links[upper[i]] - links[lower[i]], 0)
+        low, high = lower[i], upper[i]
+        found += max(firsts[high >> 8] - firsts[low >> 8] + more[high] - more[low], 0)
     return found
 
 

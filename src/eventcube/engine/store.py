@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, count_between, links, read_only, seek
+from eventcube.engine.kernels import Array, Bools, Ints, Links, count_between, linked, links, read_only, seek
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
@@ -21,30 +21,34 @@ UNBOUNDED = 2**62
 class Stack:
     """The rows of one component's events, ascending (the papers' active instance stack)."""
 
-    __slots__ = ("_links", "_member", "_size", "rows")
+    __slots__ = ("_links", "_member", "_size", "_sought", "rows")
 
     def __init__(self, rows: Ints, size: int) -> None:
         self.rows = rows
         self._size = size
-        self._links: Ints | None = None
+        self._sought = 0
+        self._links: Links | None = None
         self._member: Bools | None = None
 
     def positions(self, rows: Ints) -> Ints:
         """For each row, the position in the stack of the first event that is not before it."""
-        if self._links is None:
-            if len(rows) < self._size // 32:
-                return seek(self.rows, rows)
-            # The position for every row of the store: the papers' links, from any other stack.
-            self._links = links(self.rows, self._size)
-        return self._links[rows]
+        found = self._linked(len(rows))
+        return seek(self.rows, rows) if found is None else linked(found, rows)
 
     def count_between(self, lower: Ints, upper: Ints) -> int:
         """How many events there are from each lower row to before the upper one, in all."""
-        if self._links is None and len(lower) < self._size // 32:
-            return int(np.maximum(self.positions(upper) - self.positions(lower), 0).sum())
+        found = self._linked(len(lower))
+        if found is None:
+            return int(np.maximum(seek(self.rows, upper) - seek(self.rows, lower), 0).sum())
+        return count_between(found, lower, upper)
+
+    def _linked(self, sought: int) -> Links | None:
+        """The position for every row of the store: the papers' links, from any other stack; None for a few in all."""
         if self._links is None:
-            self._links = links(self.rows, self._size)
-        return count_between(self._links, lower, upper)
+            self._sought += sought
+            if self._sought >= self._size // 32:
+                self._links = links(self.rows, self._size)
+        return self._links
 
     def has(self, rows: Ints) -> Bools:
         """For each row whether it is in the stack; a row of -1, of a slot that is not taken, counts as one."""
@@ -210,6 +214,8 @@ class Store:
         self.size, self.order, self.events, self.columns = rows.size, rows.order, rows.events, rows.columns
         self._numbers, self._states = stacks, states
         self._positions, self._width = positions, UNBOUNDED if width is None else width
+        # What tells its windows from those of other stores of the same rows.
+        self.window = self._positions, self._width
         # Whether rows leave only at the front, and sequence numbers have no gaps, for as long as the run goes on.
         self.gapless = gapless
         self._each: Array | None = None

@@ -19,11 +19,13 @@ class Table:
     interval (START, END), the outer row (ORIGIN), and the last event of the result (ANCHOR).
     """
 
-    __slots__ = ("columns", "data")
+    __slots__ = ("columns", "data", "found")
 
-    def __init__(self, columns: tuple[int, ...], data: Ints) -> None:
+    def __init__(self, columns: tuple[int, ...], data: Ints, found: dict[object, Ints] | None = None) -> None:
         self.columns = columns
         self.data = data
+        # What steps found for these partial matches, for other steps that need the same.
+        self.found: dict[object, Ints] = {} if found is None else found
 
     @classmethod
     def single(cls) -> Table:
@@ -49,6 +51,10 @@ class Table:
         """The same partial matches with some of the columns."""
         selected = tuple(columns)
         return Table(selected, self.data[[self.columns.index(c) for c in selected]])
+
+    def renamed(self, columns: tuple[int, ...]) -> Table:
+        """The same partial matches with other names for their columns."""
+        return Table(columns, self.data, self.found)
 
     def with_columns(self, columns: dict[int, Ints]) -> Table:
         """The same partial matches with more columns."""

@@ -19,6 +19,7 @@ types: Any = numba.types
 INT, WORD = types.int64, types.uint64
 INTS, WORDS = INT[::1], WORD[::1]
 TABLE, STRIDED = INT[:, ::1], INT[:, :]
+LINKS = types.Tuple((types.int32[::1], types.uint8[::1]))
 FLOATS = types.float64[:, ::1]
 READ_ONLY = types.Array(INT, 1, "C", readonly=True)
 TESTS = types.Tuple((TABLE, TABLE, INTS, FLOATS, FLOATS, INTS))
@@ -35,7 +36,8 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.seek: [(INTS, INTS)],
     kernels.seek_in: [(INTS, INTS, INTS, INTS)],
     kernels.links: [(INTS, INT)],
-    kernels.count_between: [(INTS, INTS, INTS)],
+    kernels.linked: [(LINKS, INTS)],
+    kernels.count_between: [(LINKS, INTS, INTS)],
     kernels.expand: [(INTS, INTS, INTS, TABLE, TESTS, INT, INT, TABLE)],
     kernels.exists: [(INTS, INTS, TESTS)],
     kernels.latest: [(INTS, INTS, TESTS)],

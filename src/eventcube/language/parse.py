@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import islice
 
 from lark import Token, Tree
@@ -11,7 +11,7 @@ from lark.exceptions import UnexpectedToken
 
 from eventcube.errors import MOST_COUNTED, MOST_SHOWN, Diagnostic, QuerySyntaxError, Span
 from eventcube.language.build_clauses import ClauseBuilder, Clauses
-from eventcube.language.check import check_columns, check_names, too_deep
+from eventcube.language.check import MAX_DEPTH, check_columns, check_names, too_deep
 from eventcube.language.elsewhere import WORDS, foreign, foreign_query, no_such
 from eventcube.language.identifiers import CLAUSES, spoken
 from eventcube.language.mistakes import (
@@ -26,7 +26,9 @@ from eventcube.language.mistakes import (
 )
 from eventcube.language.syntax import Query
 from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tokens_to_clauses
+from eventcube.language.tree_shapes import keep_shape, known_tree
 
+_PARTS = tuple(field.name for field in fields(Clauses))
 _FILE_NAME = re.compile(r"[^\s()'\"`]+\.[A-Za-z]\w{0,5}")
 
 
@@ -156,7 +158,8 @@ class _Reading:
     def _build(self, tree: Tree[Token], tokens: tuple[Token, ...]) -> None:
         builder = ClauseBuilder(tokens[0].type)
         clause = builder.clause(tree)
-        deep = too_deep(clause) if clause is not None else None
+        # No few tokens are nested deep.
+        deep = too_deep(clause) if clause is not None and 4 * len(tokens) > MAX_DEPTH else None
         if builder.problems and (other := foreign(tokens)):
             self.problems.append(other)
             return
@@ -165,9 +168,8 @@ class _Reading:
             self.problems.append(deep)
         if deep or clause is None:
             return
-        parts = {f.name: getattr(clause, f.name) for f in fields(Clauses) if getattr(clause, f.name) is not None}
-        already = {f.name: getattr(self.clauses, f.name) for f in fields(Clauses)}
-        self.clauses = Clauses(**(already | parts))
+        parts = {name: part for name in _PARTS if (part := getattr(clause, name)) is not None}
+        self.clauses = replace(self.clauses, **parts)
 
     def _check_together(self) -> None:
         clauses = self.clauses
@@ -190,6 +192,9 @@ class _Reading:
 
 
 def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:
+    known = known_tree(tokens)
+    if known is not None:
+        return known
     parser = grammar().parse_interactive()
     fed = 0
     try:
@@ -197,6 +202,7 @@ def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:
             parser.feed_token(token)
             fed += 1
         tree: Tree[Token] = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
+        keep_shape(tree, tokens)
         return tree
     except UnexpectedToken:
         # The parser may have reduced open rules before it rejected the token: ask one that has not seen the token.

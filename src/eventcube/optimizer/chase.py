@@ -14,7 +14,7 @@ from math import inf
 
 from eventcube.optimizer.arborescence import minimum_arborescence
 from eventcube.optimizer.exchange import Exchange, related
-from eventcube.optimizer.reuse_plan import Account, Own, Plan, Steps, Way, plan_cost
+from eventcube.optimizer.reuse_plan import Account, Own, Plan, PlanCosts, Steps, Way
 
 # How often shares are corrected, at most.
 _ROUNDS = 6
@@ -27,23 +27,23 @@ class Chase:
 
     def __init__(self, own: Mapping[str, Own], ways: Sequence[Way]) -> None:
         self.own, self.ways = own, ways
+        self._costs = PlanCosts(own)
 
     def cost(self, plan: Plan) -> float:
         """What all queries cost together."""
-        return plan_cost(self.own, plan, Account())
+        return self._costs.cost(plan, Account())
 
     def cheapest(self) -> dict[str, Way]:
         """The plan that costs least, as far as it is found."""
         # A way that costs more than the query by itself can only lose.
         ways = [way for way in self.ways if way.steps.cost < self.own[way.target].alone.cost]
         best = min(({}, *self._by_arborescence(ways)), key=self.cost)
-        best = self._without_losses(best)
         sets = list(related(self.own, ways))
         for own, within in sets:
             others = {name: costs for name, costs in self.own.items() if name not in own}
             kept = {target: way for target, way in best.items() if target in others}
             account = Account()
-            plan_cost(others, kept, account)
+            PlanCosts(others).cost(kept, account)
             part = {target: way for target, way in best.items() if target in own}
             best = kept | Exchange(own, within, account.paid).cheapest(part, _TRIES // (len(sets) * len(own)))
         return best
@@ -88,14 +88,3 @@ class Chase:
         entering = minimum_arborescence(len(number) + 1, edges)
         chosen = (ways[edge - first] for edge in entering[1:] if edge >= first)
         return {way.target: way for way in chosen}
-
-    def _without_losses(self, plan: dict[str, Way]) -> dict[str, Way]:
-        """The plan without sources that cost more than they save, one by one if they are few."""
-        cost = self.cost(plan)
-        sources = dict.fromkeys(way.source for way in plan.values())
-        for source in sources if len(sources) * len(self.own) <= _TRIES else ():
-            without = {t: w for t, w in plan.items() if w.source != source}
-            without_cost = self.cost(without)
-            if without_cost < cost:
-                plan, cost = without, without_cost
-        return plan

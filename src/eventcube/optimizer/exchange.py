@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from eventcube.optimizer.reuse_plan import Account, Own, Plan, Way, plan_cost
+from eventcube.optimizer.reuse_plan import Account, Own, Plan, PlanCosts, Way
 
 # Up to so many related queries, exchanges begin with so many plans of one source, too.
 _FEW, _STARTS = 12, 4
@@ -41,21 +41,29 @@ class Exchange:
 
     def __init__(self, own: Mapping[str, Own], ways: Sequence[Way], paid: AbstractSet[Hashable]) -> None:
         self._own, self._ways, self._paid = own, ways, paid
+        self._costs = PlanCosts(own)
         # The costs of plans that were tried, by their ways, which live as long as this.
         self._tried: dict[frozenset[int], float] = {}
 
     def _cost(self, plan: Plan) -> float:
         key = frozenset(map(id, plan.values()))
         if key not in self._tried:
-            self._tried[key] = plan_cost(self._own, plan, Account(self._paid))
+            self._tried[key] = self._costs.cost(plan, Account(self._paid))
         return self._tried[key]
 
     def cheapest(self, plan: dict[str, Way], tries: int) -> dict[str, Way]:
         """The cheapest plan that exchanges lead to, after about so many tries."""
-        starts = [plan]
+        starts = [self._without_losses(plan, tries)]
         if len(self._own) <= _FEW:
             starts += sorted(self._by_one_source(), key=self._cost)[:_STARTS]
         return min((self._improved(start, tries) for start in starts), key=self._cost)
+
+    def _without_losses(self, plan: dict[str, Way], tries: int) -> dict[str, Way]:
+        """The plan without sources that cost more than they save, one by one if they are few."""
+        sources = dict.fromkeys(way.source for way in plan.values())
+        for source in sources if len(sources) <= tries else ():
+            plan = min(plan, {t: w for t, w in plan.items() if w.source != source}, key=self._cost)
+        return plan
 
     def _by_one_source(self) -> Iterator[dict[str, Way]]:
         """For each source the plan in which all that gain from it are computed from it."""

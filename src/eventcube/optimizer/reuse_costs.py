@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from eventcube.optimizer.chase import Chase
-from eventcube.optimizer.cost import CALL, CHUNK, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
+from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
 from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
 from eventcube.optimizer.reuse_plan import Own, Steps, Way
 from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
@@ -36,6 +36,8 @@ class ReuseCosts:
         self._materializes = {name: workings.materializes(name) for name in self._queries}
         self._known: dict[str, ProgramEstimate] = {}
         self._results: dict[tuple[str, bool], Partial] = {}
+        # Numbers for groups and for what must be found once, below those of shared steps: they are compared faster.
+        self._numbers: dict[Hashable, int] = {}
         shared = shared_steps(self._queries, self._materializes)
         self._own = {name: self._own_costs(name, query, shared) for name, query in self._queries.items()}
 
@@ -62,6 +64,9 @@ class ReuseCosts:
             self._known[name] = estimate
         return self._known[name]
 
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, -1 - len(self._numbers))
+
     def _own_costs(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
         def steps(program: Program, number: int) -> tuple[Steps, float]:
             return self._steps(name, program, query.stacks, shared.get((name, number), ()))
@@ -76,7 +81,7 @@ class ReuseCosts:
             all_matches = found + Steps(made + estimate.filtered(matches.rows))
         if query.from_start is None:
             return Own(alone, making, all_matches)
-        group = query.arrangement, tuple(query.stacks[slot] for slot in query.plan.positive[:2])
+        group = self._number((query.arrangement, *(query.stacks[slot] for slot in query.plan.positive[:2])))
         return Own(alone, making, all_matches, steps(query.from_start, _FROM_START)[0], group)
 
     def _steps(
@@ -96,7 +101,8 @@ class ReuseCosts:
         estimate = self._estimate(name, None if stacks is query.stacks else stacks)
         estimated = [*estimate.steps(program, before, narrowed)]
         costs, made = [cost for cost, _ in estimated], [before, *(at for _, at in estimated)]
-        found = dict(self._found(query.arrangement, program, stacks, [at.rows for at in made]))
+        finds = self._found(query.arrangement, program, stacks, [at.rows for at in made])
+        found = {self._number(find): cost for find, cost in finds}
         common = (*zip(shared, costs, strict=False), *found.items())
         making = estimate.making(program, *made[-2:]) if program else 0.0
         return Steps(sum(costs) + sum(found.values()), common), making
@@ -114,7 +120,7 @@ class ReuseCosts:
                 if bound.term in _WINDOWS:
                     yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
             # For a few partial matches places are sought one by one.
-            if isinstance(bind, Bind) and min(rows, CHUNK) * 32 >= size:
+            if isinstance(bind, Bind) and rows * 32 >= size:
                 for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
                     yield (order, stacks[slot]), LINK * size
 
@@ -148,7 +154,9 @@ class ReuseCosts:
             return self._steps(target, program, query.stacks, _narrowing(derivation, program), begin, narrowed)
 
         own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
-        filtered = steps(derivation.due_program)[0] if derivation.same_trigger else own
+        filtered = own
+        if derivation.same_trigger and not self._estimate(target).all_due:
+            filtered = steps(derivation.due_program)[0]
         twins = (matches.rows * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
         found, everything = Steps(twins), Steps(twins)
         for delta in derivation.deltas:
@@ -217,7 +225,7 @@ def shared_steps(
             Branch(name, p, queries[name].stacks, shareable(p, counted=not materializes[name]), delta=number)
             for name, number, p in group
         )
-        for node in step_tree(branches).walk():
+        for node in step_tree(branches, runs=False).walk():
             steps += 1
             for leaf in node.all_leaves():
                 shared.setdefault((leaf.query, leaf.delta), []).append(steps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eventcube.plan.workload import Derivation
 
@@ -85,7 +85,7 @@ class Way:
             return self.all_steps
         filtered = self.source in all_of and self.target not in all_of
         steps = self.due_steps if filtered and self.due_steps is not None else self.steps
-        return replace(steps, cost=steps.cost + self.making) if self.target in made else steps
+        return Steps(steps.cost + self.making, steps.shared) if self.target in made else steps
 
 
 # How queries are computed from others, by name; those by themselves are left out.
@@ -109,23 +109,34 @@ class Account:
         return total
 
 
-def plan_cost(own: Mapping[str, Own], plan: Plan, account: Account) -> float:
-    """What some queries cost together by a plan, in which no others are computed from these, nor these from others."""
-    made, all_of = _needs(plan)
-    total = 0.0
-    groups: dict[Hashable, list[Own]] = {}
-    for name, costs in own.items():
-        way = plan.get(name)
-        if way is not None:
-            total += account.take(way.steps_for(made, all_of))
-        elif name in all_of and costs.all_matches is not None:
-            total += account.take(costs.all_matches)
-        else:
-            total += costs.making if name in made else 0.0
-            groups.setdefault(costs.group if costs.from_start is not None else name, []).append(costs)
-    for members in groups.values():
-        total += sum(map(account.take, _bound(members)))
-    return total
+class PlanCosts:
+    """What some queries cost together by plans, in which no others are computed from these, nor these from others."""
+
+    def __init__(self, own: Mapping[str, Own]) -> None:
+        self._own = own
+        # How queries of groups are bound, by their names.
+        self._bound: dict[tuple[str, ...], list[Steps]] = {}
+
+    def cost(self, plan: Plan, account: Account) -> float:
+        """What they cost by a plan."""
+        made, all_of = _needs(plan)
+        total = 0.0
+        groups: dict[Hashable, list[str]] = {}
+        for name, costs in self._own.items():
+            way = plan.get(name)
+            if way is not None:
+                total += account.take(way.steps_for(made, all_of))
+            elif name in all_of and costs.all_matches is not None:
+                total += account.take(costs.all_matches)
+            else:
+                total += costs.making if name in made else 0.0
+                groups.setdefault(costs.group if costs.from_start is not None else name, []).append(name)
+        for names in groups.values():
+            members = tuple(names)
+            if members not in self._bound:
+                self._bound[members] = _bound([self._own[name] for name in members])
+            total += sum(map(account.take, self._bound[members]))
+        return total
 
 
 def _bound(members: Sequence[Own]) -> list[Steps]:

@@ -107,7 +107,7 @@ class SharingChoice:
 def heads(candidates: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
     """The groups of queries with the same window that have at least their first two steps from the start in common."""
     for width in dict.fromkeys(c.plan.scan.width for c in candidates):
-        tree = step_tree([c.branch(c.from_start) for c in candidates if c.plan.scan.width == width])
+        tree = step_tree([c.branch(c.from_start) for c in candidates if c.plan.scan.width == width], runs=False)
         for root in tree.nodes:
             for node in root.nodes:
                 yield tuple(sorted(leaf.query for leaf in node.all_leaves()))
@@ -118,7 +118,7 @@ def _cost(
 ) -> float:
     """What some programs cost together, with equal leading steps counted once."""
     costs = {name: estimates[name].step_costs(program) for name, program in programs.items()}
-    tree = step_tree([c.branch(programs[c.name]) for c in group])
+    tree = step_tree([c.branch(programs[c.name]) for c in group], runs=False)
     return sum(sum(cost) for cost in costs.values()) - _saved(tree, costs)
 
 

@@ -98,7 +98,7 @@ class StackStatistics:
 class StackSlots:
     """The slots of a query, or of a delta with other stacks."""
 
-    __slots__ = ("_arrangement", "_events", "_stacks", "_statistics", "_triggers", "new", "size")
+    __slots__ = ("_arrangement", "_events", "_inside", "_stacks", "_statistics", "_triggers", "new", "size")
 
     def __init__(
         self,
@@ -111,6 +111,7 @@ class StackSlots:
         self._stacks: tuple[StackKey, ...] = stacks or query.stacks
         self._triggers = tuple(self._stacks[slot] for slot in query.triggers)
         due = sum(statistics.count(stack, _DUE) for stack in self._triggers)
+        self._inside: dict[int, float] = {}
         self.size = statistics.size
         self.new = due / max(1.0, sum(map(statistics.count, self._triggers)))
 
@@ -120,7 +121,9 @@ class StackSlots:
 
     def in_window(self, slot: int) -> float:
         """How many events of a slot lie in a window, on average."""
-        return self._statistics.in_window(self._arrangement, self._triggers, self._stacks[slot])
+        if slot not in self._inside:
+            self._inside[slot] = self._statistics.in_window(self._arrangement, self._triggers, self._stacks[slot])
+        return self._inside[slot]
 
     def distinct(self, slot: int, expression: Expression) -> float:
         """How many different values the events of a slot have."""

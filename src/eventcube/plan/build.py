@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
 from eventcube.plan.dictionary import dictionary_of
-from eventcube.plan.logical import Leaf, LogicalQuery, Seq, positive_parts, regions
+from eventcube.plan.logical import Leaf, LogicalQuery, Node, Seq, positive_parts, regions
 from eventcube.plan.order import Order
 from eventcube.plan.physical import FLAT, NESTED, Alternative, PhysicalQuery
 from eventcube.plan.program import ProgramBuilder
@@ -14,6 +17,8 @@ from eventcube.plan.rules.rewrite import rewrite_steps
 from eventcube.plan.scan import scan_of, sink_of
 from eventcube.plan.steps import Program, State, Term, is_open, numbered
 
+_Made = TypeVar("_Made")
+
 
 def build(
     logical: LogicalQuery, limit: int | None = None, sink: str | None = None
@@ -23,27 +28,71 @@ def build(
     `limit` is one that is set beside that of the query; aggregates have none. `sink` names another sink than the one
     that the clauses of the query ask for.
     """
-    order = Order(logical.region, logical.slots, outermost=True)
-    program, end = program_of(logical)
-    flat = program_of(merge_nested(bind_all_in_place(logical)))[0] if is_open(program) else None
-    programs, fired = rewrite_steps((program, flat))
-    program, flat = numbered(programs)
+    outline = _once(_outline, logical)
     scan = scan_of(logical)
     tested = (p.condition for region in regions(logical.region) for p in region.predicates if p.is_tested)
     plan = PhysicalQuery(
         logical.schema,
         scan,
-        (Alternative(NESTED, program), *(() if flat is None else (Alternative(FLAT, flat),))),
+        outline.alternatives,
         dictionary_of(tested),
         sink_of(logical, limit, sink),
+        outline.forward,
+        outline.looks_back,
+        tuple(slot.index for slot in logical.positive),
+        outline.first,
+        outline.last,
+        outline.optional,
+    )
+    return plan, outline.fired
+
+
+class _Outline(NamedTuple):
+    """What of a plan follows from the pattern and its conditions; `fired` are the rules that changed steps."""
+
+    alternatives: tuple[Alternative, ...]
+    fired: tuple[str, ...]
+    forward: bool
+    looks_back: bool
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    optional: tuple[int, ...]
+
+
+def _outline(logical: LogicalQuery) -> _Outline:
+    order = _order(logical)
+    program, end = _program(logical, order)
+    flat = program_of(merge_nested(bind_all_in_place(logical)))[0] if is_open(program) else None
+    programs, fired = rewrite_steps((program, flat))
+    program, flat = numbered(programs)
+    return _Outline(
+        (Alternative(NESTED, program), *(() if flat is None else (Alternative(FLAT, flat),))),
+        fired,
         _is_forward(order),
         any(test.lower.term is Term.WINDOW_START for test in order.tests),
-        tuple(slot.index for slot in logical.positive),
         order.earliest(order.all),
         order.latest(order.all),
         tuple(sorted(end.optional)),
     )
-    return plan, fired
+
+
+# What was made for queries that are no more than a SEQ of single events, and how many of these are kept.
+_made: dict[tuple[object, Node], Any] = {}
+_MOST_MADE = 256
+
+
+def _once(make: Callable[[LogicalQuery], _Made], logical: LogicalQuery) -> _Made:
+    """What is made of a query; it is the same for all SEQs of as many single events without conditions between them."""
+    node = logical.region.node
+    if not logical.region.is_plain:
+        return make(logical)
+    made = _made.get((make, node))
+    if made is None:
+        made = make(logical)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        _made[make, node] = made
+    return cast("_Made", made)
 
 
 def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
@@ -54,26 +103,42 @@ def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
     node = logical.region.node
     if not isinstance(node, Seq) or not all(isinstance(part, Leaf) for part in positive_parts(node)):
         return None
-    if _is_forward(Order(logical.region, logical.slots, outermost=True)):
+    program = _once(_from_start, logical)
+    return None if program is None else numbered(program, first)
+
+
+def _from_start(logical: LogicalQuery) -> Program | None:
+    order = _order(logical)
+    if _is_forward(order):
         return None
-    (program,), _ = rewrite_steps((program_of(logical, from_start=True)[0],))
-    return numbered(program, first)
+    (program,), _ = rewrite_steps((_program(logical, order, from_start=True)[0],))
+    return program
 
 
 def unrestricted_program(logical: LogicalQuery) -> Program:
     """A program that finds all matches, due or not, from the first components on; its steps are not numbered."""
-    order = Order(logical.region, logical.slots, outermost=True)
-    program, _ = ProgramBuilder(logical, logical.region, order, from_start=True).program(None)
+    return _once(_unrestricted, logical)
+
+
+def _unrestricted(logical: LogicalQuery) -> Program:
+    program, _ = ProgramBuilder(logical, logical.region, _order(logical), from_start=True).program(None)
     (rewritten,), _ = rewrite_steps((program,))
     return rewritten
 
 
-def program_of(logical: LogicalQuery, *, from_start: bool = False) -> tuple[Program, Progress]:
+def program_of(logical: LogicalQuery) -> tuple[Program, Progress]:
     """The steps of a query, before the rules for steps."""
-    order = Order(logical.region, logical.slots, outermost=True)
+    return _program(logical, _order(logical))
+
+
+def _program(logical: LogicalQuery, order: Order, *, from_start: bool = False) -> tuple[Program, Progress]:
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
     due = Due(_is_forward(order), frozenset({State.DUE}))
     return ProgramBuilder(logical, logical.region, order, from_start=from_start).program(due)
+
+
+def _order(logical: LogicalQuery) -> Order:
+    return Order(logical.region, logical.slots, outermost=True)
 
 
 def _is_forward(order: Order) -> bool:

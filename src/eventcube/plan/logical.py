@@ -117,6 +117,13 @@ class Region:
     predicates: tuple[Predicate, ...]
     never_applied: tuple[Predicate, ...] = ()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a SEQ of single events, none negated, that are not tested against each other."""
+        if not isinstance(self.node, Seq) or not all(isinstance(part, Leaf) for part in self.node.parts):
+            return False
+        return not any(predicate.is_tested for predicate in self.predicates)
+
 
 @dataclass(frozen=True, slots=True)
 class FlatForm:

@@ -53,15 +53,11 @@ class Order:
 
     def latest(self, slots: Iterable[int]) -> tuple[int, ...]:
         """Those of the slots that no other of them is known to follow."""
-        ordered = sorted(slots)
-        mask = mask_of(ordered)
-        return tuple(s for s in ordered if not self._follow[s] & mask)
+        return _without(slots, self._follow)
 
     def earliest(self, slots: Iterable[int]) -> tuple[int, ...]:
         """Those of the slots that no other of them is known to precede."""
-        ordered = sorted(slots)
-        mask = mask_of(ordered)
-        return tuple(s for s in ordered if not self._precede[s] & mask)
+        return _without(slots, self._precede)
 
     def before(self, slots: Iterable[int], among: Iterable[int]) -> list[int]:
         """Those among some slots that precede all of the others."""
@@ -134,9 +130,21 @@ class Order:
         return Bound(Term.BEFORE_FIRST, self.earliest(slots_of(part)), True)
 
 
+def _without(slots: Iterable[int], related: Sequence[int]) -> tuple[int, ...]:
+    """Those of the slots, ascending, that are related to no other of them."""
+    ordered = sorted(slots)
+    if len(ordered) == 1:
+        return tuple(ordered)
+    mask = mask_of(ordered)
+    return tuple([s for s in ordered if not related[s] & mask])
+
+
 def mask_of(slots: Iterable[int]) -> int:
     """The slots as a mask."""
-    return reduce(or_, (1 << slot for slot in slots), 0)
+    mask = 0
+    for slot in slots:
+        mask |= 1 << slot
+    return mask
 
 
 def slots_in_mask(mask: int) -> Iterator[int]:

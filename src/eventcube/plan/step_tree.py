@@ -90,17 +90,21 @@ def _keeps_results(step: Step) -> bool:
     return any(isinstance(node, Nested | Reject) and node.strategy != ITERATIVE for node in walk(step))
 
 
-def step_tree(branches: Iterable[Branch], bound: Sequence[StackKey] = ()) -> StepTree:
-    """The tree of some programs that see the events alike; `bound` has the stacks of slots that are bound before."""
-    grower = _Grower(bound)
+def step_tree(branches: Iterable[Branch], bound: Sequence[StackKey] = (), *, runs: bool = True) -> StepTree:
+    """The tree of some programs that see the events alike; `bound` has the stacks of slots that are bound before.
+
+    Unless it `runs`, its steps are those of one of the programs, in slots of that one.
+    """
+    grower = _Grower(bound, runs=runs)
     nodes, leaves = grower.grow([(branch, dict(branch.bound)) for branch in branches], 0)
     return StepTree(nodes, leaves, tuple(grower.stacks))
 
 
 class _Grower:
-    def __init__(self, bound: Sequence[StackKey]) -> None:
+    def __init__(self, bound: Sequence[StackKey], *, runs: bool) -> None:
         self.stacks: list[StackKey] = [*bound]
         self._ids = itertools.count(1)
+        self._runs = runs
 
     def grow(
         self, members: list[tuple[Branch, dict[int, int]]], depth: int
@@ -125,7 +129,9 @@ class _Grower:
             followers = [
                 (other, {**slots, **{slot: first + i for i, slot in enumerate(bound)}}) for other, slots, bound in group
             ]
-            step = _Relabel(followers[0][1].__getitem__, self._ids).node(branch.program[depth])
+            step = branch.program[depth]
+            if self._runs:
+                step = _Relabel(followers[0][1].__getitem__, self._ids).node(step)
             below, ends = self.grow(followers, depth + 1)
             nodes.append(Node(step, below, ends))
         return tuple(nodes), tuple(leaves)
@@ -143,20 +149,18 @@ def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, 
         return known[slot] if slot in known else _NEW + new.setdefault(slot, len(new))
 
     step = branch.program[depth]
-    if isinstance(step, Bind) and step.is_range:
-        key: object = _range_key(step, number)
+    if isinstance(step, Bind) and step.is_plain:
+        key: object = _plain_key(step, number)
     else:
         key = without_names(step, number)
     return (key, tuple(branch.stacks[slot] for slot in new)), list(new)
 
 
-def _range_key(bind: Bind, number: Callable[[int], int]) -> object:
+def _plain_key(bind: Bind, number: Callable[[int], int]) -> object:
     """The same of a join without conditions, which most are: slots in the order of their mention, and no copies."""
     slot = number(bind.slot)
-    assert bind.lower is not None
-    assert bind.upper is not None
     bounds = [
-        (bound.term, tuple(map(number, bound.slots)), bound.optional)
+        bound and (bound.term, tuple(map(number, bound.slots)), bound.optional)
         for bound in (bind.lower, bind.upper, *(fence.bound for fence in bind.fences))
     ]
     fences = [(number(fence.slot), fence.new_is_earlier) for fence in bind.fences]

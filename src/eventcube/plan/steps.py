@@ -7,6 +7,7 @@ between p and q, inside the window" is a range, and a component's candidates are
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -30,6 +31,9 @@ class Term(Enum):
     ANCHOR = "from the anchor"
     AFTER_ANCHOR = "up to the anchor"
 
+    # Members are compared by identity; the hash of an Enum is that of its name, which takes long.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -46,6 +50,8 @@ class State(Enum):
     DONE = 0
     DUE = 1
     FUTURE = 2
+
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +115,17 @@ class Bind:
     @property
     def is_free(self) -> bool:
         """Whether every event in the range qualifies."""
-        return not (self.key or self.compare or self.distinct or self.filters or self.fences)
+        return self.is_plain and not self.fences
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but a range and fences limits the candidates."""
+        return not (self.key or self.compare or self.distinct or self.filters)
 
     @property
     def is_range(self) -> bool:
         """Whether the candidates are all events of a range that bound events and fences limit."""
-        bounded = self.lower is not None and self.upper is not None
-        return bounded and not (self.key or self.compare or self.distinct or self.filters)
+        return self.lower is not None and self.upper is not None and self.is_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +329,16 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
     known: dict[int, Any] = {}
 
     def rebuild(node: Any) -> Any:
-        if not isinstance(node, tuple | Step | Form):
+        names = _held(type(node))
+        if names is None:
             return node
         if id(node) not in known:
             if isinstance(node, tuple):
                 inner = tuple(map(rebuild, node))
-                same = all(one is other for one, other in zip(inner, node, strict=True))
+                same = all(map(operator.is_, inner, node))
                 known[id(node)] = change(node if same else inner)
             else:
-                children = {f.name: getattr(node, f.name) for f in fields(node) if f.name in _HOLDS_STEPS}
-                changed = {name: new for name, value in children.items() if (new := rebuild(value)) is not value}
+                changed = {name: new for name in names if (new := rebuild(value := getattr(node, name))) is not value}
                 known[id(node)] = change(replace(node, **changed) if changed else node)
         return known[id(node)]
 
@@ -337,6 +347,19 @@ def rebuilt(programs: _Programs, change: Callable[[Any], Any]) -> _Programs:
 
 # The fields of steps and forms that hold steps.
 _HOLDS_STEPS = ("programs", "program", "nearest", "residual", "forms", "bind")
+
+
+_names: dict[type, tuple[str, ...] | None] = {}
+
+
+def _held(kind: type) -> tuple[str, ...] | None:
+    """The fields that hold steps, of a class of steps, forms or tuples; None for other classes."""
+    if kind not in _names:
+        is_tuple, holds = issubclass(kind, tuple), issubclass(kind, tuple | Step | Form)
+        _names[kind] = (
+            tuple(f.name for f in (() if is_tuple else fields(kind)) if f.name in _HOLDS_STEPS) if holds else None
+        )
+    return _names[kind]
 
 
 def numbered(programs: _Programs, first: int = 1) -> _Programs:

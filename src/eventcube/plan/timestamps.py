@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import TypeVar, cast
 
 from eventcube.errors import Diagnostic
@@ -71,6 +72,8 @@ class _Localizer:
         if isinstance(node, Timestamp):
             return cast("_Node", node if around is None else self._localized(node, around))
         parts = list(children(node))
+        if not parts:
+            return node
         if isinstance(node, Comparison | In | Between):
             first, *others = cast("list[Value]", parts)
             parts = self._constants([first], others) + self._constants(others, [first])
@@ -88,6 +91,8 @@ class _Localizer:
         for i, child in enumerate(parts):
             opposite = next((columns[k] for k in first_two if k != i), None)
             parts[i] = self.localize(child, (opposite or around) if isinstance(child, Value) else None)
+        if all(map(is_, parts, children(node))):
+            return node
         changed = with_children(node, parts)
         if isinstance(node, Item | Aggregate) and changed != node:
             # The column keeps the name that its text had.

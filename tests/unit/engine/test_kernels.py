@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eventcube.engine.execute import CHUNK, NO_TESTS
-from eventcube.engine.kernels import BLOCK, OPERATORS, Ints, Tests, count, exists, expand, links, seek, seek_in
+from eventcube.engine.kernels import BLOCK, OPERATORS, Ints, Tests, count, exists, expand, linked, links, seek, seek_in
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 
 SEEDS = range(20)
@@ -34,9 +34,9 @@ def test_seek_finds_the_first_key_that_is_not_below(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_links_are_seek_for_every_row(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    size = int(rng.integers(0, 100))
-    keys = np.flatnonzero(rng.random(size) < rng.random())
-    assert np.array_equal(links(keys, size), np.searchsorted(keys, np.arange(size + 1)))
+    size = int(rng.integers(0, 1000))
+    keys = np.flatnonzero(rng.random(size) < rng.choice([rng.random(), 1.0]))
+    assert np.array_equal(linked(links(keys, size), np.arange(size + 1)), np.searchsorted(keys, np.arange(size + 1)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -40,6 +40,8 @@ _Programs = TypeVar("_Programs")
 
 def rewrite(query: LogicalQuery) -> tuple[LogicalQuery, tuple[str, ...]]:
     """The query after all logical rules, and the names of those that changed it."""
+    if query.region.is_plain and not query.region.predicates:
+        return query, ()
     fired: list[str] = []
     for rule in LOGICAL_RULES:
         before, query = query, rule(query)
