@@ -47,9 +47,8 @@ class KeptSources:
         """Get ready for a batch, of which so many events are due."""
         needed = _needed(route.derivations)
         for name in needed:
-            query = self._queries[name]
-            if name not in self._kept and self._is_worth_it(query, len(rows), due):
-                self._kept[name] = KeptMatches(query.plan.positive, MOST_KEPT, BEGINNING)
+            if name not in self._kept and self.keeps(name, len(rows), due):
+                self._kept[name] = KeptMatches(self._queries[name].plan.positive, MOST_KEPT, BEGINNING)
         for name in [name for name in self._kept if name in needed or name in route.names]:
             self._unused[name] = 0 if name in needed else self._unused[name] + 1
             if self._unused[name] > MOST_UNUSED:
@@ -59,9 +58,10 @@ class KeptSources:
         for kept in self._extended.values():
             kept.drop_before(rows)
 
-    def _is_worth_it(self, query: RunningQuery, rows: int, due: int) -> bool:
+    def keeps(self, name: str, rows: int, due: int) -> bool:
+        """Whether matches of a query are kept if others need them, where so many events are due."""
         # With the first event as the trigger, a match is due before those that it is computed from.
-        return due * SHARE <= rows and not query.plan.forward and query.name not in self._too_many
+        return due * SHARE <= rows and not self._queries[name].plan.forward and name not in self._too_many
 
     def extended(self, name: str) -> KeptMatches | None:
         """Where the matches of a query that are found in this batch are added."""

@@ -81,7 +81,7 @@ class QueryGroup:
     def _collect(
         self, queries: list[RunningQuery], evaluation: Evaluation, states: States, batch: int
     ) -> Iterator[Result]:
-        executions = _Executions(self.queries, evaluation, states)
+        executions = _Executions(self.queries, evaluation, states, self._kept)
         route = self._route(queries, executions)
         self._kept.begin(route, evaluation.rows, executions.due)
         for name in route.names:
@@ -183,8 +183,10 @@ class QueryGroup:
 class _Executions:
     """The executions of one evaluation: one for each query, and for each delta."""
 
-    def __init__(self, queries: Mapping[str, RunningQuery], evaluation: Evaluation, states: States) -> None:
-        self._queries, self._evaluation, self._states = queries, evaluation, states
+    def __init__(
+        self, queries: Mapping[str, RunningQuery], evaluation: Evaluation, states: States, kept: KeptSources
+    ) -> None:
+        self._queries, self._evaluation, self._states, self._kept = queries, evaluation, states, kept
         self._known: dict[str, Execution] = {}
 
     def __getitem__(self, name: str) -> Execution:
@@ -213,6 +215,10 @@ class _Executions:
     def materializes(self, name: str) -> bool:
         """Whether the matches of a query are made, not only counted."""
         return not self._queries[name].only_counts
+
+    def keeps_matches(self, name: str) -> bool:
+        """Whether matches of a query are kept from batch to batch, if others that end later are computed from them."""
+        return self._kept.keeps(name, self.size, self.due)
 
     def strategy_cost(self, name: str) -> StrategyCost:
         """What strategies for the nested parts of a query cost."""

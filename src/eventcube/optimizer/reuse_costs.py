@@ -78,6 +78,9 @@ class ReuseCosts:
             # Of all matches, those that are due are reported.
             estimate = self._estimate(name)
             matches = self._results[name, False] = estimate.results(query.unrestricted)
+            if self._workings.keeps_matches(name):
+                # Only those that are due are found, and those of earlier batches are gone through.
+                found, made = alone, making
             all_matches = found + Steps(made + estimate.filtered(matches.rows))
         if query.from_start is None:
             return Own(alone, making, all_matches)

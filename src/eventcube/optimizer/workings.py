@@ -26,5 +26,8 @@ class Workings(Protocol):
     def materializes(self, name: str) -> bool:
         """Whether the matches of a query are made, not only counted."""
 
+    def keeps_matches(self, name: str) -> bool:
+        """Whether matches of a query are kept from batch to batch, if others that end later are computed from them."""
+
     def strategy_cost(self, name: str) -> StrategyCost:
         """What strategies for the nested parts of a query cost."""

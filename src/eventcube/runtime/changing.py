@@ -32,8 +32,9 @@ class Answer:
     """What a runtime says of a query that was added: its result over the past, and from when on that is complete.
 
     All matches whose events are all from `complete_from` on, a time as events have it, are among `matches` or will be
-    reported; None stands for the beginning of the stream. `source` is the query whose kept matches the result was computed from,
-    `reused` of them; without a source the query sees the events from its addition on, and `matches` is empty.
+    reported; None stands for the beginning of the stream. `source` is the query whose kept matches the result was
+    computed from, `reused` of them; without a source the query sees the events from its addition on, and `matches` is
+    empty.
     """
 
     name: str
