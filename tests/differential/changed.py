@@ -249,6 +249,9 @@ class _Run:
             missing, extra = expected - found, found - expected
             since = None if seen.answer is None else seen.answer.complete_from
             known = -(2**62) if since is None else _micros(since)
+            if seen.answer is not None:
+                past = [key for batch in seen.answer.matches.to_batches() for key in keys_of(seen.query, batch)]
+                extra += Counter(key for key in past if key[0] is not None and key[0] < known)
             lost = [] if seen.removed else [key for key in missing if key[0] is not None and key[0] >= known]
             if extra or lost:
                 raise DisagreementError(f"missing {lost}, extra {extra}, complete from {known}: {seen.query.text}")

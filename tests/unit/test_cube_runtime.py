@@ -286,3 +286,29 @@ def test_answers_that_cannot_be_given_are_said() -> None:
 def test_one_unnamed_query_takes_no_others() -> None:
     with pytest.raises(OptionError, match="EC480"):
         ec.Runtime(QUERIES["q"], type="place").add("other", QUERIES["q"])
+
+
+def test_events_that_another_query_still_needs_do_not_stand_for_those_that_left() -> None:
+    queries = {"q": "PATTERN SEQ(TX a, T b) WITHIN 4 us", "other": "PATTERN SEQ(S d, X c) WITHIN 1 hour"}
+    runtime = ec.Cube(queries, concepts=PLACES).runtime(separate=True, **SETTINGS)
+    for ts, place in (([1, 2, 3], ["S", "D", "T"]), ([20], ["Z"]), ([30], ["S"])):
+        list(runtime.push(pa.table({"ts": ts, "place": place})))
+    answer = _drilled(runtime, "concept")
+    assert answer.complete_from == 30 - 4
+
+
+def test_an_answer_has_the_form_of_other_results_and_no_match_from_before() -> None:
+    runtime = ec.Cube(QUERIES, concepts=PLACES).runtime(keep="50 us", **SETTINGS)
+    (first, *_) = runtime.push(_events(200))
+    answer = runtime.pattern_drill_down("q", ("G g", 1), name="fine")
+    assert answer.matches.schema == first.schema
+    assert isinstance(answer.complete_from, int)
+    assert min(row["start"] for row in answer.matches.to_pylist()) >= answer.complete_from
+
+
+def test_times_that_no_datetime_can_be_are_told_as_numbers() -> None:
+    events = pa.table({"ts": pa.array([1, 2], pa.timestamp("us")), "place": ["D", "T"]})
+    runtime = _cube().runtime(separate=True, **SETTINGS)
+    list(runtime.push(events))
+    list(runtime.advance(2**61))
+    assert runtime.add("other", QUERIES["q"]).complete_from == 2**61

@@ -147,7 +147,9 @@ class Engine:
         for table in source.kept.tables(execution.store, self.state.rows, since):
             target.counters.results_reused += len(table)
             bound = Table(tuple(own[slot] for slot in table.columns), table.data)
-            for out in execution.run(program, bound):
+            for found in execution.run(program, bound):
+                first = found.first(target.plan.positive, optional=True)
+                out = found.where(execution.store.ts[first] >= since)
                 if target.kept is not None:
                     target.kept.add(out, execution.store)
                 if sink.only_counts:

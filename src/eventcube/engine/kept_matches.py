@@ -42,12 +42,13 @@ class KeptMatches:
     def __init__(self, slots: Sequence[int], most: int, since: int) -> None:
         self.slots, self.since = tuple(slots), since
         self._most = most
-        self._results = ResultStore(len(self.slots))
+        # With the time of the last event.
+        self._results = ResultStore(len(self.slots) + 1)
         # Those that were added and are not stored yet, as matches come in any order.
         self._fresh: list[Ints] = []
         self._number_fresh = 0
-        # The last event of those that were dropped.
-        self._dropped = -1
+        # The time of the last event of those that were dropped.
+        self._dropped = BEGINNING
 
     def __len__(self) -> int:
         return len(self._results) + self._number_fresh
@@ -57,7 +58,7 @@ class KeptMatches:
         rows = table.only(self.slots).data
         seq = np.where(rows < 0, -1, store.seq[rows])
         first = np.where(seq < 0, _NO_EVENT, seq).min(axis=0)
-        self._fresh.append(np.vstack([seq, first, seq.max(axis=0)]))
+        self._fresh.append(np.vstack([seq, store.ts[rows.max(axis=0)], first, seq.max(axis=0)]))
         self._number_fresh += len(table)
         if self._number_fresh > max(self._most, _CHUNK):
             self.flush()
@@ -70,20 +71,17 @@ class KeptMatches:
         self._fresh, self._number_fresh = [], 0
         over = len(self._results) - self._most
         if over > 0:
-            self._dropped = max(self._dropped, int(self._results.lasts[over - 1]))
-            self._results.drop_before(self._dropped + 1)
+            self._dropped = max(self._dropped, int(self._results.block[-3, over - 1]))
+            self._results.drop_before(int(self._results.lasts[over - 1]) + 1)
 
     def complete_from(self, state: State, stacks: Iterable[int]) -> int:
         """The time from which on all matches are kept that have only events from then on, which are in these stacks."""
-        rows = state.rows
-        dropped = int(rows.seq.searchsorted(self._dropped, side="right"))
-        after_dropped = int(rows.ts[dropped - 1]) + 1 if self._dropped >= 0 and dropped else self.since
-        return max(self.since, after_dropped, state.horizon(stacks))
+        return max(self.since, self._dropped + self.has_dropped, state.horizon(stacks))
 
     @property
     def has_dropped(self) -> bool:
         """Whether there were too many."""
-        return self._dropped >= 0
+        return self._dropped > BEGINNING
 
     def drop_before(self, rows: Rows) -> None:
         """Drop the matches that end before the first of the retained events."""
@@ -96,7 +94,7 @@ class KeptMatches:
         if first == len(rows):
             return
         block = self._results.block
-        block = block[:-2, self._results.firsts >= rows.seq[first]]
+        block = block[:-3, self._results.firsts >= rows.seq[first]]
         for start in range(0, block.shape[1], _CHUNK):
             seq = block[:, start : start + _CHUNK]
             found = np.where(seq < 0, -1, store.rows_of(np.ascontiguousarray(seq).ravel()).reshape(seq.shape))

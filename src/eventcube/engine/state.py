@@ -67,6 +67,8 @@ class State:
         self._idle = IdlePartitions(plan.partitionings[0]) if separate else None
         # Whether rows leave only at the front, and sequence numbers have no gaps.
         self.gapless = self.retention.is_uniform and not any(plan.partitionings)
+        # For each stack whether an event has left it.
+        self.has_lost = np.zeros(len(plan.stacks), np.bool_)
         self.stacking = Stacking(plan)
         self._compacted = _MIN_COMPACTED
 
@@ -100,6 +102,7 @@ class State:
 
     def _purge(self, rows: Rows, watermark: int) -> None:
         stacks = self.retention.still_needed(rows, watermark, self.positions)
+        self.has_lost |= [len(left) < len(stack) for left, stack in zip(stacks, rows.stacks, strict=True)]
         first = min((int(stack[0]) for stack in stacks if len(stack)), default=len(rows))
         rows = replace(rows, stacks=stacks).slice(first, len(rows) - first)
         if not self.gapless and len(rows) >= self._compacted:
@@ -119,8 +122,7 @@ class State:
 
     def horizon(self, stacks: Iterable[int]) -> int:
         """The time from which on all events of these stacks are retained."""
-        if self.sequence == len(self.rows):
-            # No event has left so far.
+        if not self.has_lost[list(stacks)].any():
             return BEGINNING
         kept = [self.retention.stacks[number] for number in stacks]
         return max(BEGINNING, self.watermark - min(BOUND if k.for_ever else k.time or 0 for k in kept))
@@ -169,6 +171,7 @@ class State:
         known = ["sequence", "watermark", "gaps", *(f"{name}{i}" for name in ("total", "whole") for i in places)]
         saved.check_fields(known)
         self.gapless &= not saved.integer("gaps", 0, 1)
+        self.has_lost[:] = True
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
         for i, positions in enumerate(self.positions):

@@ -39,6 +39,10 @@ def take_over(new: State, old: State) -> None:
         else:
             positions.append(_counted(plain, new.positions[place]))
     had = _settled(old.plan.stacks, old)
+    new.has_lost[:] = [
+        any(lost and stack.covers(wanted) for stack, lost in zip(had, old.has_lost, strict=True))
+        for wanted in _settled(new.plan.stacks, old)
+    ]
     new.rows = replace(
         plain,
         positions=tuple(positions),

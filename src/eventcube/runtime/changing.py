@@ -77,7 +77,7 @@ def add_query(runtime: Runtime, name: str, query: str | Query, source: str | Non
     _turn_to(runtime, {**runtime.queries, **added}, plans, together)
     # Without any event so far, everything is still to come.
     since = moment_of(now, workload.schema) if workload.ingest.arrived else None
-    return Answer(name, added[name], workload.schemas[name].empty_table(), since)
+    return Answer(name, added[name], _schema(runtime, workload, name).empty_table(), since)
 
 
 def answer_from(runtime: Runtime, name: str, query: Query, source: str) -> Answer | None:
@@ -98,10 +98,17 @@ def answer_from(runtime: Runtime, name: str, query: Query, source: str) -> Answe
     _turn_to(runtime, {**runtime.queries, name: query}, plans, together)
     engine = workload.engine
     since = engine.complete_from(derivation)
-    matches = pa.Table.from_batches(engine.answer(derivation), workload.schemas[name])
+    batches = engine.answer(derivation)
+    shaped = batches if runtime.separate else (runtime.shaped(name, batch) for batch in batches)
+    matches = pa.Table.from_batches(shaped, _schema(runtime, workload, name))
     complete_from = None if since < _FIRST_TIME else moment_of(since, workload.schema)
     reused = engine.queries[name].counters.results_reused
     return Answer(name, query, matches, complete_from, source, reused)
+
+
+def _schema(runtime: Runtime, workload: Workload, name: str) -> pa.Schema:
+    """The columns of a query's result, or of the one that it shares with others."""
+    return workload.schemas[name] if runtime.separate else runtime.schema
 
 
 def remove_query(runtime: Runtime, name: str) -> list[Any]:

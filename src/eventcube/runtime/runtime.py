@@ -291,7 +291,7 @@ class Runtime:
         return add_query(self, name, query)
 
     def remove(self, name: str) -> list[Any]:
-        """Remove a query; the others go on as they are. Returns its groups, if it has AGG, as `finish` would."""
+        """Remove a query; the others go on as they are. Returns the groups so far of a query with AGG."""
         return remove_query(self, name)
 
     def finish(self) -> Iterator[Any]:

@@ -18,12 +18,18 @@ _MAX_TIME = 2**62
 
 
 def moment_of(micros: int, schema: EventSchema) -> datetime | int:
-    """A time in microseconds as events have it: a datetime, or a number in the unit of whole numbers, rounded up."""
+    """A time in microseconds as events have it: a datetime, or a number in the unit of whole numbers, rounded up.
+
+    A time that no datetime can be stays a number of microseconds.
+    """
     type_ = schema.columns.field(schema.time).type
     if pa.types.is_integer(type_):
         return ceil(micros / UNITS_IN_MICROSECONDS[schema.time_unit])
     zone = type_.tz if pa.types.is_timestamp(type_) else "UTC"
-    moment: datetime = pa.scalar(micros, pa.timestamp("us", zone)).as_py()
+    try:
+        moment: datetime = pa.scalar(micros, pa.timestamp("us", zone)).as_py()
+    except OverflowError:
+        return micros
     return moment
 
 
