@@ -160,12 +160,7 @@ class ProgramEstimate:
 
     def filtered(self, rows: float) -> float:
         """What it costs to leave out partial matches that are not due; nothing if all events are."""
-        return 0.0 if self.all_due else rows * BY_STATE
-
-    @property
-    def all_due(self) -> bool:
-        """Whether all events are due that can make a match due."""
-        return self._slots.new >= 1.0
+        return rows * BY_STATE if self._slots.new < 1.0 else 0.0
 
     def steps(
         self, program: Program, at: Partial = NOTHING, narrowed: Mapping[int, float] = NOTHING_NARROWED

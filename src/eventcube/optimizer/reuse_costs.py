@@ -157,9 +157,7 @@ class ReuseCosts:
             return self._steps(target, program, query.stacks, _narrowing(derivation, program), begin, narrowed)
 
         own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
-        filtered = own
-        if derivation.same_trigger and not self._estimate(target).all_due:
-            filtered = steps(derivation.due_program)[0]
+        filtered = steps(derivation.due_program)[0] if derivation.same_trigger else own
         twins = (matches.rows * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
         found, everything = Steps(twins), Steps(twins)
         for delta in derivation.deltas:
