@@ -6,17 +6,18 @@ size of a chunk, however many matches there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import assert_never
 
 import numpy as np
 
+from eventcube.engine.candidates import NO_TESTS, Candidates, Index, stacked
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
-from eventcube.engine.expressions import evaluate, holds, place_among, valid_mask
+from eventcube.engine.expressions import evaluate, holds, valid_mask
 from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, latest, seek_in
 from eventcube.engine.order_kernels import group
 from eventcube.engine.store import Store
@@ -50,37 +51,6 @@ CHUNK = 1 << 16
 _MANY = 1 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """For each partial match a range of a stack, and the tests of its events."""
-
-    lo: Ints
-    hi: Ints
-    stack: Ints
-    tests: Tests
-
-    @property
-    def is_free(self) -> bool:
-        return not self.tests[2].size and not self.tests[5].size
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """A stack's rows sorted by (value, row): `rows[starts[g]:starts[g + 1]]` have `values[g]`.
-
-    `group_of_row` is the group of every row of the store, so that a probe is one look into an array.
-    """
-
-    rows: Ints
-    starts: Ints
-    values: Array
-    group_of_row: Ints | None
-
-    def find(self, column: Column) -> Ints:
-        """The group of each value, -1 for a value that no event has."""
-        return place_among(self.values, column)
-
-
 def scratch() -> Ints:
     """Buffers for joins, used again for each chunk."""
     return np.empty((4, CHUNK), np.int64)
@@ -93,7 +63,7 @@ class Execution:
         self.store, self.parts, self.counters = store, parts, counters
         parts.turn_to(store)
         self._scratch = scratch
-        self._indexes: dict[int, _Index] = {}
+        self._indexes: dict[int, Index] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
         """The results of the program for all partial matches, in chunks."""
@@ -244,13 +214,13 @@ class Execution:
         candidates = self._candidates(bind, others)
         return table.where(candidates.stack[self._latest_position(candidates)] == table[bind.slot])
 
-    def _latest(self, bind: Bind, table: Table, candidates: _Candidates) -> Table:
+    def _latest(self, bind: Bind, table: Table, candidates: Candidates) -> Table:
         """Each partial match with its latest candidate."""
         position = self._latest_position(candidates)
         has_candidate = position >= 0
         return table.where(has_candidate).with_columns({bind.slot: candidates.stack[position[has_candidate]]})
 
-    def _latest_position(self, candidates: _Candidates) -> Ints:
+    def _latest_position(self, candidates: Candidates) -> Ints:
         """The position of each partial match's latest candidate in the stack, -1 for none."""
         if candidates.is_free:
             position, tested = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(candidates.lo)
@@ -268,10 +238,10 @@ class Execution:
         self.counters.candidates += tested
         return has_candidate
 
-    def _candidates(self, bind: Bind, table: Table) -> _Candidates:
+    def _candidates(self, bind: Bind, table: Table) -> Candidates:
         stack = self.store.stack(bind.slot, bind.states)
         if bind.lower is None or bind.upper is None:
-            return _Candidates(
+            return Candidates(
                 np.zeros(len(table), np.int64), np.full(len(table), len(stack.rows)), stack.rows, NO_TESTS
             )
         lower, upper = self._range(bind, table)
@@ -284,7 +254,7 @@ class Execution:
             lo, hi = seek_in(rows, index.starts, groups, lower), seek_in(rows, index.starts, groups, upper)
         hi = np.maximum(hi, lo)
         tests = self._tests(bind, table, rows) if bind.compare or bind.distinct else NO_TESTS
-        return _Candidates(lo, hi, rows, tests)
+        return Candidates(lo, hi, rows, tests)
 
     def _range(self, bind: Bind, table: Table) -> tuple[Ints, Ints]:
         """The range of rows in which the candidates of each partial match lie."""
@@ -309,7 +279,7 @@ class Execution:
         nearest = self.store.after(negated.rows[np.minimum(nearest_at, last)])
         return lower, np.where(nearest_at <= last, np.minimum(upper, nearest), upper)
 
-    def _index(self, bind: Bind, key: Compare) -> _Index:
+    def _index(self, bind: Bind, key: Compare) -> Index:
         """The stack sorted by (value, row)."""
         if bind.id not in self._indexes:
             rows = self.store.stack(bind.slot, bind.states).rows
@@ -317,13 +287,13 @@ class Execution:
             known = valid_mask(column)
             values, codes = np.unique(column.values[known], return_inverse=True)
             order, starts = group(codes.astype(np.int64), len(values))
-            index = _Index(rows[known][order], starts, values, None)
+            index = Index(rows[known][order], starts, values, None)
             if isinstance(key.bound, ColumnRef) and len(values):
                 index = replace(index, group_of_row=index.find(self.store.columns[key.bound]))
             self._indexes[bind.id] = index
         return self._indexes[bind.id]
 
-    def _groups(self, index: _Index, bound: Expression, table: Table) -> Ints:
+    def _groups(self, index: Index, bound: Expression, table: Table) -> Ints:
         """For each partial match its group in the index, -1 for none."""
         if index.group_of_row is not None and isinstance(bound, ColumnRef):
             return np.asarray(index.group_of_row[table[bound.slot]])
@@ -347,7 +317,7 @@ class Execution:
                 ints.append((new.values, bound.values, op))
             else:
                 floats.append((new.values, bound.values, op))
-        return (*_stacked(ints, np.int64), *_stacked(floats, np.float64))
+        return (*stacked(ints, np.int64), *stacked(floats, np.float64))
 
     def note_bytes(self) -> None:
         """Take note of what views hold now."""
@@ -403,21 +373,3 @@ def _applies(predicate: Residual, table: Table) -> Bools:
     if predicate.guard:
         applies &= table.last(predicate.guard) >= 0
     return applies
-
-
-def _stacked(tests: list[tuple[Array, Array, int]], dtype: type) -> tuple[Array, Array, Ints]:
-    """Tests as one array of new values, one of bound values, and the operators."""
-    if not tests:
-        return np.zeros((0, 0), dtype), np.zeros((0, 0), dtype), np.zeros(0, np.int64)
-    new, bound, ops = zip(*tests, strict=True)
-    return _rows_of(new, dtype), _rows_of(bound, dtype), np.array(ops, np.int64)
-
-
-def _rows_of(arrays: Sequence[Array], dtype: type) -> Array:
-    """Arrays as the rows of one; a single array is not copied, unless it is read-only, which loops are not made for."""
-    if len(arrays) == 1:
-        return np.require(arrays[0], dtype, ["C", "W"]).reshape(1, -1)
-    return np.stack([array.astype(dtype, copy=False) for array in arrays])
-
-
-NO_TESTS: Tests = (*_stacked([], np.int64), *_stacked([], np.float64))

@@ -8,7 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from eventcube.engine.execute import CHUNK, NO_TESTS
+from eventcube.engine.candidates import NO_TESTS
+from eventcube.engine.execute import CHUNK
 from eventcube.engine.kernels import BLOCK, OPERATORS, Ints, Tests, count, exists, expand, linked, links, seek, seek_in
 from eventcube.engine.order_kernels import group, window_ends, window_starts
 

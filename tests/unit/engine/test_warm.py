@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eventcube.engine import compiled, execute, warm
+from eventcube.engine import compiled, warm
 from eventcube.errors import OptionError
 
 # What is loaded or compiled after `warm`: random queries of every mode, under every strategy.
@@ -56,7 +56,7 @@ def test_nothing_is_left_to_compile() -> None:
 
 def test_a_test_of_one_partial_match_is_of_the_kind_that_is_compiled() -> None:
     constant = np.broadcast_to(np.ones(1, np.int64), 1)
-    tests = execute._stacked([(np.arange(3), constant, 0)], np.int64)
+    tests = stacked([(np.arange(3), constant, 0)], np.int64)
     assert all(values.flags.writeable for values in tests)
 
 
