@@ -28,6 +28,8 @@ class DerivationChoice:
         self.chosen: dict[str, Derivation] = {}
         if sharing in (TOP_DOWN, BOTTOM_UP):
             self.chosen = fixed_plan(queries, downward=sharing == TOP_DOWN)
+        # Those that were decided for last: for a few events at the end, nothing is decided.
+        self._told = self.chosen
         self._derivable = any(query.derivations for query in queries.values())
         # What the plan in use, and all queries by themselves, were expected to cost when that was decided;
         self.expected: tuple[float, float] | None = None
@@ -43,6 +45,7 @@ class DerivationChoice:
     def fix(self, chosen: Mapping[str, Derivation]) -> None:
         """Use these derivations from now on, whatever others cost."""
         self._fixed, self.chosen = True, dict(chosen)
+        self._told = self.chosen
 
     def derivations(self, names: Sequence[str], workings: Workings) -> dict[str, Derivation]:
         """How some queries, and those that they are computed from, are computed; those by themselves are left out."""
@@ -93,21 +96,21 @@ class DerivationChoice:
         alone, now, then = chase.cost({}), chase.cost(current), chase.cost(best)
         if then * (SWITCH if self._decided else 1.0) < now:
             current, now = best, then
-        self.chosen = {target: way.derivation for target, way in current.items()}
+        self.chosen = self._told = {target: way.derivation for target, way in current.items()}
         self.expected, self._decided = (now, alone), True
         self._costs = {target: (way.steps.cost, chase.own[target].alone.cost) for target, way in current.items()}
 
     def summary(self, measured: Mapping[str, str]) -> Iterator[str]:
         """What is computed from what, in words, with what was measured of each query, if that is known."""
         yield from (
-            f"{name}: computed from the events{work}" for name, work in measured.items() if name not in self.chosen
+            f"{name}: computed from the events{work}" for name, work in measured.items() if name not in self._told
         )
-        for target, derivation in self.chosen.items():
+        for target, derivation in self._told.items():
             derived, alone = self._costs.get(target, (None, None))
             estimated = "" if derived is None else f"; estimated {derived:,.0f}, {alone:,.0f} by itself"
             work = measured.get(target, "")
             yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}{work}"
-        if self.expected is not None and self.chosen:
+        if self.expected is not None and self._told:
             now, each = self.expected
             yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from eventcube.engine import compiled, warm
+from eventcube.engine.candidates import stacked
 from eventcube.errors import OptionError
 
 # What is loaded or compiled after `warm`: random queries of every mode, under every strategy.
