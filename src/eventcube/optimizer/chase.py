@@ -33,11 +33,11 @@ class Chase:
         """What all queries cost together."""
         return self._costs.cost(plan, Account())
 
-    def cheapest(self) -> dict[str, Way]:
-        """The plan that costs least, as far as it is found."""
+    def cheapest(self, others: Iterable[dict[str, Way]] = ()) -> dict[str, Way]:
+        """The plan that costs least, as far as it is found; never more than one of these others."""
         # A way that costs more than the query by itself can only lose.
         ways = [way for way in self.ways if way.steps.cost < self.own[way.target].alone.cost]
-        best = min(({}, *self._by_arborescence(ways)), key=self.cost)
+        best = min(({}, *others, *self._by_arborescence(ways)), key=self.cost)
         sets = list(related(self.own, ways))
         for own, within in sets:
             others = {name: costs for name, costs in self.own.items() if name not in own}

@@ -90,9 +90,10 @@ class DerivationChoice:
     def _choose(self, costs: ReuseCosts) -> None:
         """Take the cheapest plan, if it is so much cheaper than the one in use that to switch pays (gamma)."""
         chase = costs.chase()
-        known = {way.derivation: way for way in chase.ways}
-        current = {t: known[d] for t, d in self.chosen.items() if d in known}
-        best = chase.cheapest()
+        known = {id(way.derivation): way for way in chase.ways}
+        plans = (self.chosen, *(fixed_plan(self.queries, downward=downward) for downward in (True, False)))
+        current, *fixed = ({t: known[id(d)] for t, d in plan.items() if id(d) in known} for plan in plans)
+        best = chase.cheapest((current, *fixed))
         alone, now, then = chase.cost({}), chase.cost(current), chase.cost(best)
         if then * (SWITCH if self._decided else 1.0) < now:
             current, now = best, then

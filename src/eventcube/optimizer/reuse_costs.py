@@ -13,7 +13,7 @@ from functools import partial
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
 from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
-from eventcube.optimizer.reuse_plan import Own, Steps, Way
+from eventcube.optimizer.reuse_plan import Once, Own, Steps, Way
 from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
 from eventcube.optimizer.workings import Workings
 from eventcube.plan.step_tree import Branch, shareable, step_tree
@@ -37,7 +37,7 @@ class ReuseCosts:
         self._known: dict[str, ProgramEstimate] = {}
         self._results: dict[tuple[str, bool], Partial] = {}
         # Numbers for groups and for what must be found once, below those of shared steps: they are compared faster.
-        self._numbers: dict[Hashable, int] = {}
+        self._numbers: dict[Hashable, Once] = {}
         shared = shared_steps(self._queries, self._materializes)
         self._own = {name: self._own_costs(name, query, shared) for name, query in self._queries.items()}
 
@@ -64,8 +64,8 @@ class ReuseCosts:
             self._known[name] = estimate
         return self._known[name]
 
-    def _number(self, key: Hashable) -> int:
-        return self._numbers.setdefault(key, -1 - len(self._numbers))
+    def _number(self, key: Hashable) -> Once:
+        return self._numbers.setdefault(key, Once(-1 - len(self._numbers)))
 
     def _own_costs(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
         def steps(program: Program, number: int) -> tuple[Steps, float]:

@@ -14,6 +14,12 @@ from dataclasses import dataclass
 from eventcube.plan.workload import Derivation
 
 
+class Once(int):
+    """The number of what is found once for all events, whoever needs it: the windows of events, and links."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Steps:
     """What some steps cost; `shared` is what others may need, too, each with its cost."""
@@ -142,11 +148,12 @@ class PlanCosts:
 def _bound(members: Sequence[Own]) -> list[Steps]:
     """How queries of a group are bound: back from their last events or, if several are, from their first components on.
 
-    What other groups have in common with these has no part in that.
+    Only their steps have a part in that, as when they run: windows and links are there for other groups, too.
     """
     backward = [own.alone for own in members]
     forward = [own.from_start for own in members if own.from_start is not None]
-    if len(forward) < 2 or sum(map(Account().take, backward)) <= sum(map(Account().take, forward)):
+    once = {step for steps in (*backward, *forward) for step, _ in steps.shared if isinstance(step, Once)}
+    if len(forward) < 2 or sum(map(Account(once).take, backward)) <= sum(map(Account(once).take, forward)):
         return backward
     return forward
 
