@@ -80,11 +80,13 @@ def only_by(case: str) -> Iterator[Counter[str]]:
     def chosen(self: DerivationChoice, names: Sequence[str], _: object) -> dict[str, Derivation]:
         plan: dict[str, Derivation] = {}
         for query in self.queries.values():
-            for derivation in query.derivations:
+            # One from several sources replaces one from a single source.
+            for derivation in sorted(query.derivations, key=lambda d: len(d.sources)):
                 if derivation.case == case and not leads_back(derivation, plan):
                     plan[derivation.target] = derivation
         found = with_sources(names, plan)
         used[case] += len(found)
+        used["unions"] += sum(len(derivation.sources) > 1 for derivation in found.values())
         return found
 
     with patch.object(DerivationChoice, "derivations", chosen):
@@ -101,13 +103,13 @@ def draw_stream(rng: Random, size: int, steps: Sequence[int]) -> str:
     return " ".join(events)
 
 
-def check(queries: Sequence[Query], text: str, options: Options, case: str, cut: list[int]) -> int:
+def check(queries: Sequence[Query], text: str, options: Options, case: str, cut: list[int]) -> Counter[str]:
     events = stream(text)
     with only_by(case) as used:
         batches = list(engine_batches(queries, events, options, cut, {1}, separate=True))
     for i, query in enumerate(queries, 1):
         compare_rows(query, events, options, [batch for name, batch in batches if name == f"q{i}"], cut, {1})
-    return used[case]
+    return used
 
 
 def test_every_case_is_tested() -> None:
@@ -124,16 +126,54 @@ def test_a_target_from_its_source(case: str, ending: str) -> None:
         for seed in range(6):
             events = draw_stream(Random(f"{case} {number} {seed}"), 22, [0, 1] if seed % 2 else [1])
             cut = [[], [1] * 22, [5, 6, 7]][seed % 3]
-            used += check(queries, events, options, case, cut)
+            used += check(queries, events, options, case, cut)[case]
         assert used, f"{case} is never used for {pair}"
+
+
+# Sources, and a target that is computed from all of them at once.
+UNIONS = [
+    ("SEQ(A a, C c) WITHIN 8 ms", "SEQ(B a, C c) WITHIN 8 ms", "SEQ(P a, C c) WITHIN 8 ms"),
+    (
+        "SEQ(P a, C c) WITHIN 8 ms",
+        "SEQ(E a, C c) WITHIN 8 ms",
+        "SEQ(A a, C c) WITHIN 8 ms",
+        "SEQ(R a, C c) WITHIN 8 ms",
+    ),
+    (
+        "SEQ(C c, !D d, A a) WITHIN 6 events",
+        "SEQ(C c, !D d, B b) WITHIN 6 events",
+        "SEQ(C c, !D d, P p) WITHIN 6 events",
+    ),
+    ("SEQ(C c, A a, !D d) WITHIN 6 ms", "SEQ(C c, B b, !D d) WITHIN 6 ms", "SEQ(C c, R p, !D d) WITHIN 6 ms"),
+    (
+        "AND(A a, C c, a.x < c.x) WITHIN 6 ms",
+        "AND(B b, C c, b.x < c.x) WITHIN 6 ms",
+        "AND(P p, C c, p.x < c.x) WITHIN 6 ms",
+    ),
+    ("SEQ(A a, A b, D d) WITHIN 9 ms", "SEQ(A a, B b, D d) WITHIN 9 ms", "SEQ(A a, P b, D d) WITHIN 9 ms"),
+    # Once more from the target.
+    ("A a", "B b", "P p", "SEQ(P p, C c) WITHIN 6 ms"),
+]
+
+
+@pytest.mark.parametrize("texts", UNIONS, ids=[texts[-1] for texts in UNIONS])
+@pytest.mark.parametrize("ending", ENDINGS, ids=["matches", "counted"])
+def test_a_target_from_several_sources(texts: Sequence[str], ending: str) -> None:
+    queries = [parse(f"PATTERN {text}{ending}") for text in texts]
+    used = 0
+    for seed in range(9):
+        events = draw_stream(Random(f"union {seed}"), 22, [0, 1] if seed % 2 else [1])
+        cut = [[], [1] * 22, [5, 6, 7]][seed % 3]
+        used += check(queries, events, Options(concepts=CONCEPTS | {"E": "R"}), "concept-up", cut)["unions"]
+    assert used
 
 
 def test_the_stacks_of_the_paper() -> None:
     """Liu et al. 2011, figures 2 and 9: two matches come from the longer query, and t9 is left to the delta."""
     events = "G1 A5 A6 T9 D10 T15"
     queries = [parse(f"PATTERN SEQ({types}) WITHIN 20 ms") for types in ("G g, A a, T t", "G g, A a, D d, T t")]
-    assert check(queries, events, Options(), "pattern-up", [])
-    assert check(queries, events, Options(), "pattern-down", [1] * 6)
+    assert check(queries, events, Options(), "pattern-up", [])["pattern-up"]
+    assert check(queries, events, Options(), "pattern-down", [1] * 6)["pattern-down"]
 
 
 def test_matches_that_later_batches_complete_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

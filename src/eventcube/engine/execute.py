@@ -99,6 +99,8 @@ class Execution:
         if not isinstance(last, Bind) or last.filters:
             return sum(len(out) for out in self.run(program, table))
         total = 0
+        if not len(self.store.stack(last.slot, last.states).rows):
+            return total
         for out in self.run(program[:-1], table):
             if last.is_range:
                 width = self.store.stack(last.slot, last.states).count_between(*self._range(last, out))
@@ -193,6 +195,8 @@ class Execution:
     # Joining.
 
     def _bind(self, bind: Bind, table: Table) -> Iterator[Table]:
+        if not len(self.store.stack(bind.slot, bind.states).rows):
+            return
         candidates = self._candidates(bind, table)
         if bind.latest:
             yield self._latest(bind, table, candidates)

@@ -136,7 +136,7 @@ class QueryGroup:
     def _route(self, queries: list[RunningQuery], executions: _Executions) -> Route:
         """How the due queries are computed, and those that they are computed from."""
         derivations = self.reuse.derivations([query.name for query in queries], executions)
-        sources = {d.source for d in derivations.values()}
+        sources = {source for d in derivations.values() for source in d.sources}
         wanted = {query.name for query in queries} | sources
         roots = [query for name, query in self.queries.items() if name in wanted and name not in derivations]
         kept = self._kept.available(derivations)

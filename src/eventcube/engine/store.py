@@ -156,13 +156,17 @@ class SortedRows:
         return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)
 
     def stack(self, key: StackKey) -> Stack:
-        """The events of a stack, or those of one that are not in another."""
+        """The events of a stack, or those of one that are in none of some others."""
         if key not in self._stacks:
             if isinstance(key, int):
                 rows = self._in_rows(self.events.stacks[key])
             else:
-                rows = self.stack(key[0]).rows
-                rows = rows[~self.stack(key[1]).has(rows)]
+                rows, *others = (self.stack(one).rows for one in key)
+                # The others are parts of it that have no event in common.
+                if len(rows) == sum(map(len, others)):
+                    rows = rows[:0]
+                for other in key[1:] if len(rows) else ():
+                    rows = rows[~self.stack(other).has(rows)]
             self._stacks[key] = Stack(rows, self.size)
         return self._stacks[key]
 

@@ -33,11 +33,11 @@ class Chase:
         """What all queries cost together."""
         return self._costs.cost(plan, Account())
 
-    def cheapest(self, others: Iterable[dict[str, Way]] = ()) -> dict[str, Way]:
-        """The plan that costs least, as far as it is found; never more than one of these others."""
+    def cheapest(self, starts: Iterable[dict[str, Way]] = ()) -> dict[str, Way]:
+        """The plan that costs least, as far as it is found; never more than one of these."""
         # A way that costs more than the query by itself can only lose.
         ways = [way for way in self.ways if way.steps.cost < self.own[way.target].alone.cost]
-        best = min(({}, *others, *self._by_arborescence(ways)), key=self.cost)
+        best = min(({}, *starts, *self._by_arborescence(ways)), key=self.cost)
         sets = list(related(self.own, ways))
         for own, within in sets:
             others = {name: costs for name, costs in self.own.items() if name not in own}
@@ -53,13 +53,15 @@ class Chase:
         if not ways:
             return
         # If as many as can gain share it, and steps are shared by all; and as if it cost nothing.
-        sharers: Mapping[str, float] = Counter(way.source for way in ways)
+        # Each query has one source in them: the unions of several are tried when ways are exchanged.
+        ways = [way for way in ways if len(way.sources) == 1]
+        sharers: Mapping[str, float] = Counter(way.derivation.source for way in ways)
         yield self._arborescence(ways, dict.fromkeys(sharers, inf), self._shares(self.own))
         roots: Iterable[str] = self.own
         for _ in range(_ROUNDS):
             plan = self._arborescence(ways, sharers, self._shares(roots))
             yield plan
-            children = Counter(way.source for way in plan.values())
+            children = Counter(way.derivation.source for way in plan.values())
             if children == sharers:
                 return
             sharers, roots = children, [name for name in self.own if name not in plan]
@@ -81,10 +83,11 @@ class Chase:
         edges = [(0, number[name], alone[name]) for name in self.own]
         first = len(edges)
         for way in ways:
-            own = self.own[way.source]
+            source = way.derivation.source
+            own = self.own[source]
             more = 0.0 if way.counts else own.making if way.derivation.same_trigger else own.all_more
-            cost = way.steps.cost + more / max(1.0, sharers.get(way.source, 0.0))
-            edges.append((number[way.source], number[way.target], cost))
+            cost = way.steps.cost + more / max(1.0, sharers.get(source, 0.0))
+            edges.append((number[source], number[way.target], cost))
         entering = minimum_arborescence(len(number) + 1, edges)
         chosen = (ways[edge - first] for edge in entering[1:] if edge >= first)
         return {way.target: way for way in chosen}

@@ -110,7 +110,8 @@ class DerivationChoice:
             derived, alone = self._costs.get(target, (None, None))
             estimated = "" if derived is None else f"; estimated {derived:,.0f}, {alone:,.0f} by itself"
             work = measured.get(target, "")
-            yield f"{target}: computed from {derivation.source} ({derivation.case}){estimated}{work}"
+            sources = ", ".join(derivation.sources)
+            yield f"{target}: computed from {sources} ({derivation.case}){estimated}{work}"
         if self.expected is not None and self._told:
             now, each = self.expected
             yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"
@@ -124,7 +125,7 @@ def with_sources(names: Iterable[str], plan: Mapping[str, Derivation]) -> dict[s
         name = todo.pop()
         if name in plan and name not in found:
             found[name] = plan[name]
-            todo.append(found[name].source)
+            todo += found[name].sources
     return found
 
 
@@ -140,7 +141,7 @@ def fixed_plan(queries: Mapping[str, WorkloadQuery], *, downward: bool) -> dict[
     return plan
 
 
-def _distance(derivation: Derivation, source: WorkloadQuery) -> tuple[int, int, int, str]:
-    """How far a query is from its source: the nearest has most in common, and leaves the fewest steps."""
+def _distance(derivation: Derivation, source: WorkloadQuery) -> tuple[int, int, int, int, str]:
+    """How far a query is from its source: the nearest has most in common, and leaves the fewest steps and events."""
     steps = len(derivation.program) + len(derivation.deltas)
-    return -len(derivation.slots), steps, len(source.stacks), derivation.source
+    return -len(derivation.slots), steps, len(source.stacks), -len(derivation.united), derivation.source

@@ -7,15 +7,15 @@ from collections.abc import Set as AbstractSet
 
 from eventcube.optimizer.reuse_plan import Account, Own, Plan, PlanCosts, Way
 
-# Up to so many related queries, exchanges begin with so many plans of one source, too.
-_FEW, _STARTS = 12, 4
+# Up to so many related queries, exchanges begin with so many simple plans, too.
+_FEW, _STARTS = 12, 8
 # An exchange gains at least this share.
 _GAIN = 1e-6
 
 
 def related(own: Mapping[str, Own], ways: Sequence[Way]) -> Iterator[tuple[dict[str, Own], list[Way]]]:
     """The queries that can be computed from others of the same set only, set by set, and how."""
-    leader = {name: name for way in ways for name in (way.source, way.target)}
+    leader = {name: name for way in ways for name in (*way.sources, way.target)}
 
     def find(name: str) -> str:
         while leader[name] != name:
@@ -24,7 +24,8 @@ def related(own: Mapping[str, Own], ways: Sequence[Way]) -> Iterator[tuple[dict[
         return name
 
     for way in ways:
-        leader[find(way.source)] = find(way.target)
+        for source in way.sources:
+            leader[find(source)] = find(way.target)
     names: dict[str, dict[str, Own]] = {}
     for name, costs in own.items():
         if name in leader:
@@ -55,20 +56,20 @@ class Exchange:
         """The cheapest plan that exchanges lead to, after about so many tries."""
         starts = [self._without_losses(plan, tries)]
         if len(self._own) <= _FEW:
-            starts += sorted(self._by_one_source(), key=self._cost)[:_STARTS]
+            starts += sorted(self._simple_plans(), key=self._cost)[:_STARTS]
         return min((self._improved(start, tries) for start in starts), key=self._cost)
 
     def _without_losses(self, plan: dict[str, Way], tries: int) -> dict[str, Way]:
         """The plan without sources that cost more than they save, one by one if they are few."""
-        sources = dict.fromkeys(way.source for way in plan.values())
+        sources = dict.fromkeys(source for way in plan.values() for source in way.sources)
         for source in sources if len(sources) <= tries else ():
-            plan = min(plan, {t: w for t, w in plan.items() if w.source != source}, key=self._cost)
+            plan = min(plan, {t: w for t, w in plan.items() if source not in w.sources}, key=self._cost)
         return plan
 
-    def _by_one_source(self) -> Iterator[dict[str, Way]]:
-        """For each source the plan in which all that gain from it are computed from it."""
-        for source in dict.fromkeys(way.source for way in self._ways):
-            yield {way.target: way for way in self._ways if way.source == source}
+    def _simple_plans(self) -> Iterator[dict[str, Way]]:
+        """Plans with the same sources, one or several, for all that gain from them."""
+        for sources in dict.fromkeys(way.sources for way in self._ways):
+            yield {way.target: way for way in self._ways if way.sources == sources}
 
     def _improved(self, plan: dict[str, Way], tries: int) -> dict[str, Way]:
         """The plan after exchanging the ways of single queries, for as long as one makes it cheaper."""
@@ -81,22 +82,32 @@ class Exchange:
             for target, option in ((t, option) for t, ways in options.items() for option in ways):
                 if len(self._tried) >= most:
                     break
-                if option is plan.get(target) or (option and _leads_back(option, plan)):
+                exchanged = _exchanged(plan, target, option)
+                if exchanged is None:
                     continue
-                exchanged = dict(plan)
-                if option is None:
-                    del exchanged[target]
-                else:
-                    exchanged[target] = option
                 exchanged_cost = self._cost(exchanged)
                 if exchanged_cost < cost * (1 - _GAIN):
                     plan, cost, improves = exchanged, exchanged_cost, True
         return plan
 
 
+def _exchanged(plan: Plan, target: str, way: Way | None) -> dict[str, Way] | None:
+    """The plan with another way for a query, or with none; None if that changes nothing or leads around in a circle."""
+    if way is plan.get(target):
+        return None
+    others = {name: other for name, other in plan.items() if name != target}
+    if way is None:
+        return others
+    if len(way.sources) > 1 and _leads_back(way, others):
+        # A union is tried with its sources by themselves: they may all be computed from the target.
+        others = {name: other for name, other in others.items() if name not in way.sources}
+    return None if _leads_back(way, others) else others | {target: way}
+
+
 def _leads_back(way: Way, plan: Plan) -> bool:
-    """Whether the source is itself computed from the target."""
-    source = way.source
-    while source != way.target and source in plan:
-        source = plan[source].source
-    return source == way.target
+    """Whether a source is itself computed from the target."""
+    todo = [*way.sources]
+    while todo and todo[-1] != way.target:
+        name = todo.pop()
+        todo += plan[name].sources if name in plan else ()
+    return bool(todo)

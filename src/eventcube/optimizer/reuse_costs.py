@@ -124,12 +124,16 @@ class ReuseCosts:
                     yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
             # For a few partial matches places are sought one by one.
             if isinstance(bind, Bind) and rows * 32 >= size:
-                for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
-                    yield (order, stacks[slot]), LINK * size
+                for stack in (stacks[bind.slot], *(stacks[fence.slot] for fence in bind.fences)):
+                    yield (order, stack), LINK * size if self._statistics.count(stack) else 0.0
 
     def _matches(self, derivation: Derivation) -> Partial:
-        """The matches of the source, those due or all."""
-        name, due = derivation.source, derivation.same_trigger
+        """The matches of all sources, those due or all."""
+        found = [self._matches_of(source, due=derivation.same_trigger) for source in derivation.sources]
+        return found[0]._replace(rows=sum(one.rows for one in found), tables=sum(one.tables for one in found))
+
+    def _matches_of(self, name: str, *, due: bool) -> Partial:
+        """The matches of a query, those due or all."""
         if (name, due) not in self._results:
             query = self._queries[name]
             program = query.plan.program if due or query.unrestricted is None else query.unrestricted
@@ -172,7 +176,7 @@ class ReuseCosts:
         differences = {
             (query.arrangement.sort_key, stack, "difference"): DIFFERENCE * self._statistics.count(stack[0])
             for stack in delta.stacks
-            if not isinstance(stack, int)
+            if not isinstance(stack, int) and self._statistics.count(stack)
         }
         prepared = Steps(sum(differences.values()), tuple(differences.items()))
         found, making = self._steps(name, delta.program, delta.stacks)

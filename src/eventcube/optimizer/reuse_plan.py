@@ -76,9 +76,9 @@ class Way:
     all_steps: Steps | None = None
 
     @property
-    def source(self) -> str:
-        """The query whose matches are used."""
-        return self.derivation.source
+    def sources(self) -> tuple[str, ...]:
+        """The queries whose matches are used."""
+        return self.derivation.sources
 
     @property
     def target(self) -> str:
@@ -89,7 +89,7 @@ class Way:
         """The steps if the matches of some queries are made, and all of some are found."""
         if self.target in all_of and self.all_steps is not None:
             return self.all_steps
-        filtered = self.source in all_of and self.target not in all_of
+        filtered = self.target not in all_of and not all_of.isdisjoint(self.sources)
         steps = self.due_steps if filtered and self.due_steps is not None else self.steps
         return Steps(steps.cost + self.making, steps.shared) if self.target in made else steps
 
@@ -164,15 +164,20 @@ def _needs(plan: Plan) -> tuple[set[str], set[str]]:
     all_of: set[str] = set()
     for way in plan.values():
         if not way.counts:
-            source: str | None = way.source
-            while source is not None and source not in made:
-                made.add(source)
-                above = plan.get(source)
-                # A query whose matches are all those of its source needs them made, too.
-                source = above.source if above is not None and above.counts else None
+            made.update(way.sources)
         if not way.derivation.same_trigger:
-            source = way.source
-            while source is not None and source not in all_of:
-                all_of.add(source)
-                source = plan[source].source if source in plan else None
+            all_of.update(way.sources)
+    # A query whose matches are all those of its source needs them made, too.
+    _follow(made, {target: way for target, way in plan.items() if way.counts})
+    _follow(all_of, plan)
     return made, all_of
+
+
+def _follow(names: set[str], plan: Plan) -> None:
+    """Add the queries that some queries are computed from."""
+    todo = [name for name in names if name in plan]
+    while todo:
+        for source in plan[todo.pop()].sources:
+            if source not in names:
+                names.add(source)
+                todo += [source] if source in plan else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Protocol
 
@@ -61,13 +61,13 @@ class StackStatistics:
         return self.events(name).rows(slot, states)
 
     def count(self, stack: StackKey, states: frozenset[State] | None = None) -> float:
-        """How many events a stack has; one without another has those of the one less those of the other."""
+        """How many events a stack has; one without others has its own less those of the others."""
         key = stack, states
         if key not in self._counts:
             if isinstance(stack, int):
                 self._counts[key] = float(len(self._rows(stack, states)))
             else:
-                self._counts[key] = max(0.0, self.count(stack[0], states) - self.count(stack[1], states))
+                self._counts[key] = _without(self.count(one, states) for one in stack)
         return self._counts[key]
 
     def in_window(self, arrangement: Arrangement, triggers: tuple[StackKey, ...], stack: StackKey) -> float:
@@ -80,8 +80,7 @@ class StackStatistics:
                 half = len(bounds) // 2
                 self._inside[key] = float((places[half:] - places[:half]).mean()) if half else 0.0
             else:
-                both = (self.in_window(arrangement, triggers, one) for one in stack)
-                self._inside[key] = max(0.0, next(both) - next(both))
+                self._inside[key] = _without(self.in_window(arrangement, triggers, one) for one in stack)
         return self._inside[key]
 
     def _bounds(self, arrangement: Arrangement, triggers: tuple[StackKey, ...]) -> Ints:
@@ -93,6 +92,11 @@ class StackStatistics:
             statistics = Statistics(self.events(self._queries[arrangement]))
             self._windows[key] = np.concatenate(statistics.windows(rows, forward=arrangement.forward))
         return self._windows[key]
+
+
+def _without(counts: Iterator[float]) -> float:
+    """The first number less all others, which are parts of it."""
+    return max(0.0, next(counts) - sum(counts))
 
 
 class StackSlots:

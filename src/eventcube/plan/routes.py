@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,18 +16,20 @@ def unrestricted(derivations: Mapping[str, Derivation], kept: frozenset[str] = f
     found: set[str] = set()
     added = True
     while added:
-        sources = {d.source for target, d in derivations.items() if not d.same_trigger or target in found - kept}
+        wanted = (d for target, d in derivations.items() if not d.same_trigger or target in found - kept)
+        sources = {source for derivation in wanted for source in derivation.sources}
         added = not sources <= found
         found |= sources
     return frozenset(found)
 
 
 def leads_back(derivation: Derivation, plan: Mapping[str, Derivation]) -> bool:
-    """Whether the source is itself computed from the target, as equal queries might be."""
-    source = derivation.source
-    while source in plan and source != derivation.target:
-        source = plan[source].source
-    return source == derivation.target
+    """Whether a source is itself computed from the target, as equal queries might be."""
+    todo = [*derivation.sources]
+    while todo and todo[-1] != derivation.target:
+        name = todo.pop()
+        todo += plan[name].sources if name in plan else ()
+    return bool(todo)
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,15 @@ def route_trees(
         arrangement = queries[branch.query].arrangement
         roots.setdefault(arrangement if shared else (arrangement, branch.query, branch.delta), []).append(branch)
     trees = [RouteTree(queries[group[0].query].arrangement, step_tree(group)) for group in roots.values()]
-    below: dict[tuple[str, Program, object], list[Derivation]] = {}
+    below: dict[tuple[str, Program, Arrangement], list[_Input]] = {}
     for target, derivation in route.derivations.items():
         arrangement = queries[target].arrangement
-        below.setdefault((derivation.source, derivation.source_steps, arrangement), []).append(derivation)
-    trees += (_below(group, route, queries, counted) for group in below.values())
+        below.setdefault((derivation.source, derivation.source_steps, arrangement), []).append(
+            (derivation, derivation.slots)
+        )
+        for other in derivation.united:
+            below.setdefault((other.source, (), arrangement), []).append((derivation, other.slots))
+    trees += (_below(*key, inputs, route, queries, counted) for key, inputs in below.items())
     return tuple(trees)
 
 
@@ -114,21 +120,29 @@ def _roots(route: Route, queries: Mapping[str, WorkloadQuery], counted: frozense
             yield Branch(name, numbered(program), delta.stacks, most, delta=number)
 
 
+# A derivation, and the slots of one of its sources.
+_Input = tuple[Derivation, tuple[tuple[int, int], ...]]
+
+
 def _below(
-    group: Iterable[Derivation], route: Route, queries: Mapping[str, WorkloadQuery], counted: frozenset[str]
+    source: str,
+    steps: Program,
+    arrangement: Arrangement,
+    inputs: Sequence[_Input],
+    route: Route,
+    queries: Mapping[str, WorkloadQuery],
+    counted: frozenset[str],
 ) -> RouteTree:
     """The tree of queries that are computed from the matches of one other."""
-    derivations = list(group)
-    source, steps = derivations[0].source, derivations[0].source_steps
-    taken = sorted({slot for derivation in derivations for slot, _ in derivation.slots})
+    taken = sorted({slot for _, slots in inputs for slot, _ in slots})
     columns = {slot: number for number, slot in enumerate(taken)}
     branches = []
-    for derivation in derivations:
+    for derivation, slots in inputs:
         name = derivation.target
         all_of_source = source in route.wanted and name not in route.unrestricted
         program = derivation.due_program if all_of_source else derivation.program
-        bound = {own: columns[slot] for slot, own in derivation.slots}
+        bound = {own: columns[slot] for slot, own in slots}
         most = shareable(program, counted=name in counted)
         branches.append(Branch(name, numbered(program), queries[name].stacks, most, bound))
     tree = step_tree(branches, [queries[source].stacks[slot] for slot in taken])
-    return RouteTree(queries[derivations[0].target].arrangement, tree, source, numbered(steps), columns)
+    return RouteTree(arrangement, tree, source, numbered(steps), columns)

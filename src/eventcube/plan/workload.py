@@ -60,8 +60,8 @@ class Arrangement:
         return self if self.forward else replace(self, width=None)
 
 
-# A stack by its number, or the events of one stack that are not in another.
-StackKey = int | tuple[int, int]
+# A stack by its number, or the events of one stack that are in none of some others.
+StackKey = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,22 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class United:
+    """Another source of a derivation, whose matches are taken as they are; `slots` are as in the derivation."""
+
+    source: str
+    slots: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Derivation:
     """How the matches of a query, the target, are computed from those of another, the source, by a reuse case.
 
     Matches of the source go through `source_steps`, in its slots; then their events are those of the target's slots
     that `slots` names (the source's slot comes first), and `program` completes them; `due_program` does so for those
     that are due only. Their steps are not numbered. `same_trigger`: a match of the target is due when the one of the
-    source is. What the source does not have is found by `deltas`. `downward`: the source is the coarser query.
+    source is. What the source does not have is found by `deltas`, or taken from the queries that are `united` with it,
+    which have no match in common. `downward`: the source is the coarser query.
     """
 
     case: str
@@ -96,6 +105,12 @@ class Derivation:
     same_trigger: bool
     deltas: tuple[Delta, ...] = ()
     downward: bool = True
+    united: tuple[United, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The queries whose matches are used."""
+        return self.source, *(other.source for other in self.united)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,15 @@ import pytest
 
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.reuse_plan import Own, Steps, Way
-from eventcube.plan.workload import Derivation
+from eventcube.plan.workload import Derivation, United
 
 NAMES = [f"q{i}" for i in range(7)]
 
 
-def way(source: str, target: str, cost: float, *, same_trigger: bool = False, counts: bool = False) -> Way:
-    return Way(Derivation("case", source, target, (), (), (), (), same_trigger), Steps(cost), counts)
+def way(source: str, target: str, cost: float, *others: str, same_trigger: bool = False, counts: bool = False) -> Way:
+    united = tuple(United(other, ()) for other in others)
+    derivation = Derivation("case", source, target, (), (), (), (), same_trigger, united=united)
+    return Way(derivation, Steps(cost), counts)
 
 
 def own(alone: float, making_due: float = 0.0, making_all: float = 0.0) -> Own:
@@ -32,18 +34,20 @@ def draw(seed: int) -> Chase:
         way(source, target, rng.uniform(0, 15), same_trigger=rng.random() < 0.5, counts=rng.random() < 0.2)
         for source, target in pairs
     ]
+    # The coarser queries come first.
+    for target, source, other in itertools.combinations(names, 3):
+        if rng.random() < 0.2:
+            ways.append(way(source, target, rng.uniform(0, 15), other, same_trigger=True, counts=rng.random() < 0.5))
     return Chase(costs, ways)
 
 
 def is_plan(plan: dict[str, Way]) -> bool:
-    for name in plan:
-        seen = {name}
-        while name in plan:
-            name = plan[name].derivation.source
-            if name in seen:
-                return False
-            seen.add(name)
-    return True
+    """Whether no query is computed from itself, over whatever others."""
+    left = dict(plan)
+    while done := [name for name, way in left.items() if left.keys().isdisjoint(way.sources)]:
+        for name in done:
+            del left[name]
+    return not left
 
 
 def least(chase: Chase) -> float:
@@ -74,6 +78,15 @@ def test_what_a_source_costs_more_is_paid_once() -> None:
     chase = Chase(costs, ways)
     assert chase.cost(chase.cheapest()) == 10 + 9 + 4 * 5
     assert Chase({"p": costs["p"], "c0": costs["c0"]}, ways[:1]).cheapest() == {}
+
+
+def test_a_union_is_taken_though_its_sources_could_be_computed_from_its_target() -> None:
+    costs = {"p": own(10, 2, 2), "a": own(9), "b": own(9), "c": own(9)}
+    ways = [*(way("p", name, 7) for name in "abc"), way("a", "p", 0, "b", "c", same_trigger=True, counts=True)]
+    chase = Chase(costs, ways)
+    found = chase.cheapest()
+    assert {target: way.sources for target, way in found.items()} == {"p": ("a", "b", "c")}
+    assert chase.cost(found) == 27
 
 
 def test_the_number_of_matches_alone_costs_nothing_more() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeVar
@@ -70,6 +70,10 @@ class ReuseCase(ABC):
 
         Steps are not numbered: most derivations are never used.
         """
+
+    def unions(self, target: Member, ways: Sequence[tuple[Member, Derivation]]) -> Iterator[Derivation]:
+        """How to compute the target from several sources at once, from the ways in which it is from each of them."""
+        return iter(())
 
 
 _Case = TypeVar("_Case", bound=type[ReuseCase])

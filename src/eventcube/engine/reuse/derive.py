@@ -88,6 +88,9 @@ def with_derivations(
     for edges, down in ((downward, True), (upward, False)):
         for derivation in (d for edge in edges for d in _derivations(edge, members, downward=down)):
             found.setdefault(derivation.target, []).append(derivation)
+    for name, derivations in found.items():
+        ways = [(members[derivation.source], derivation) for derivation in derivations]
+        derivations += (union for case in reuse_cases().values() for union in case.unions(members[name], ways))
     sources = {d.source for derivations in found.values() for d in derivations}
     queries = {
         name: _with_programs(member, found.get(name, []), is_source=name in sources) for name, member in members.items()
