@@ -139,7 +139,8 @@ def _draw_plan(rng: Random, queries: Mapping[str, WorkloadQuery]) -> dict[str, D
     plan: dict[str, Derivation] = {}
     for name in rng.sample(sorted(queries), len(queries)):
         if queries[name].derivations and chance(rng, 75):
-            derivation = rng.choice(queries[name].derivations)
+            unions = [d for d in queries[name].derivations if len(d.sources) > 1]
+            derivation = rng.choice(unions if unions and chance(rng, 50) else queries[name].derivations)
             if not leads_back(derivation, plan):
                 plan[name] = derivation
     return plan

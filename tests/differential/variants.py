@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from eventcube.language.syntax import (
@@ -44,6 +45,8 @@ def draw_queries(rng: Random, options: Options) -> tuple[Query, ...]:
     while len(found) < count:
         unrelated = chance(rng, 12)
         found.append(_draw_first(rng, options) if unrelated else _varied(rng, rng.choice(found), options))
+    if options.concepts and chance(rng, 50):
+        found += _at_levels(rng, rng.choice(found))
     if chance(rng, 40):
         found = _with_equal_parts(rng, found, options)
     return tuple(with_text(_with_clauses(rng, query, options)) for query in _with_windows(rng, found))
@@ -78,6 +81,19 @@ def _draw_first(rng: Random, options: Options) -> Query:
             query = _negated(rng, query, options) if chance(rng, 30) else query
             query = _keyed(rng, query, options) if chance(rng, 35) else query
             return _more_quals(rng, query, options) if chance(rng, 30) else query
+
+
+def _at_levels(rng: Random, query: Query) -> Iterator[Query]:
+    """The query with a concept for one of its events, and with most types below it."""
+    place = rng.choice(list(_components(query.pattern)))
+    concept = rng.choice("PPR")
+    for type_ in (concept, *("AB" if concept == "P" else "PCA")):
+        if place.var is not None and chance(rng, 85):
+            yield transform(query, partial(_with_type, place=place, type_=type_))
+
+
+def _with_type(node: object, place: Component, type_: str) -> object:
+    return replace(place, type=type_) if node == place else node
 
 
 def _with_equal_parts(rng: Random, queries: list[Query], options: Options) -> list[Query]:

@@ -40,7 +40,7 @@ from tests.oracle.generate import (
     specific_type,
     to_arrow,
 )
-from tests.oracle.patterns import LEAVES
+from tests.oracle.patterns import CONCEPTS, LEAVES
 from tests.oracle.quals import TICK, chance
 
 # Arrangements of events that the oracle goes through for all queries of a workload, about.
@@ -50,6 +50,8 @@ MOST_WORK = 6000
 def draw_workload(rng: Random) -> Workload:
     """Related queries, and a stream in which many of them match."""
     options = draw_options(rng)
+    if options.typed and chance(rng, 30):
+        options = replace(options, concepts=CONCEPTS)
     queries = draw_queries(rng, options)
     events = _draw_stream(rng, options, queries)
     if chance(rng, 10):
