@@ -8,7 +8,7 @@ source; from specific to general = what it costs to drop twins, and the deltas.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
@@ -71,21 +71,23 @@ class ReuseCosts:
         def steps(program: Program, number: int) -> tuple[Steps, float]:
             return self._steps(name, program, query.stacks, shared.get((name, number), ()))
 
-        alone, making = steps(query.plan.program, _BACKWARD)
-        all_matches = None
-        if query.unrestricted is not None:
-            found, made = steps(query.unrestricted, _ALL)
-            # Of all matches, those that are due are reported.
-            estimate = self._estimate(name)
-            matches = self._results[name, False] = estimate.results(query.unrestricted)
+        def all_matches() -> Steps:
+            assert query.unrestricted is not None
             if self._workings.keeps_matches(name):
                 # Only those that are due are found, and those of earlier batches are gone through.
                 found, made = alone, making
-            all_matches = found + Steps(made + estimate.filtered(matches.rows))
+            else:
+                found, made = steps(query.unrestricted, _ALL)
+            # Of all matches, those that are due are reported.
+            matches = self._matches_of(name, due=False)
+            return found + Steps(made + self._estimate(name).filtered(matches.rows))
+
+        alone, making = steps(query.plan.program, _BACKWARD)
+        everything = None if query.unrestricted is None else cache(all_matches)
         if query.from_start is None:
-            return Own(alone, making, all_matches)
+            return Own(alone, making, everything)
         group = self._number((query.arrangement, *(query.stacks[slot] for slot in query.plan.positive[:2])))
-        return Own(alone, making, all_matches, steps(query.from_start, _FROM_START)[0], group)
+        return Own(alone, making, everything, steps(query.from_start, _FROM_START)[0], group)
 
     def _steps(
         self,
@@ -160,28 +162,29 @@ class ReuseCosts:
         def steps(program: Program) -> tuple[Steps, float]:
             return self._steps(target, program, query.stacks, _narrowing(derivation, program), begin, narrowed)
 
-        own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
-        filtered = steps(derivation.due_program)[0] if derivation.same_trigger else own
-        twins = (matches.rows * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps)
-        found, everything = Steps(twins), Steps(twins)
-        for delta in derivation.deltas:
-            due, unrestricted, more = self._delta(target, query, delta)
-            found, everything, making = found + due, everything + unrestricted, making + more
-        at_once = not (self._materializes[target] or derivation.program or derivation.source_steps)
-        all_steps = own + everything if derivation.deltas else None
-        return Way(derivation, own + found, at_once, making, filtered + found, all_steps)
+        def all_steps() -> Steps:
+            return sum((self._delta(target, query, d, due=False)[0] for d in derivation.deltas), own + twins)
 
-    def _delta(self, name: str, query: WorkloadQuery, delta: Delta) -> tuple[Steps, Steps, float]:
-        """What a delta costs as it is asked, what it costs to find all its matches, and more to make those due."""
+        own, making = steps(derivation.program if derivation.same_trigger else derivation.due_program)
+        twins = Steps((matches.rows * KEEP_LATEST + matches.tables * CALL) * len(derivation.source_steps))
+        found = twins
+        for delta in derivation.deltas:
+            due, more = self._delta(target, query, delta, due=True)
+            found, making = found + due, making + more
+        at_once = not (self._materializes[target] or derivation.program or derivation.source_steps)
+        filtered = cache(lambda: steps(derivation.due_program)[0] + found) if derivation.same_trigger else None
+        return Way(derivation, own + found, at_once, making, filtered, cache(all_steps) if derivation.deltas else None)
+
+    def _delta(self, name: str, query: WorkloadQuery, delta: Delta, *, due: bool) -> tuple[Steps, float]:
+        """What it costs to find the matches of a delta, those due or all, and how much more to make those due."""
         differences = {
             (query.arrangement.sort_key, stack, "difference"): DIFFERENCE * self._statistics.count(stack[0])
             for stack in delta.stacks
             if not isinstance(stack, int) and self._statistics.count(stack)
         }
         prepared = Steps(sum(differences.values()), tuple(differences.items()))
-        found, making = self._steps(name, delta.program, delta.stacks)
-        everything, made = self._steps(name, delta.unrestricted, delta.stacks)
-        return found + prepared, everything + prepared + Steps(made), making
+        found, making = self._steps(name, delta.program if due else delta.unrestricted, delta.stacks)
+        return (found + prepared, making) if due else (found + prepared + Steps(making), 0.0)
 
     def _narrowed(self, derivation: Derivation) -> dict[int, float]:
         """For each slot with fewer events in the target than in the source, the share that is left."""

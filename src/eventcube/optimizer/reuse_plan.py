@@ -7,7 +7,7 @@ done once: equal leading steps, links between stacks, the windows of events.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -35,6 +35,10 @@ class Steps:
         return Steps(self.cost + other.cost - twice, self.shared + more)
 
 
+# Steps that few plans need are estimated when they are asked for.
+OnDemand = Callable[[], Steps]
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
     """What a query costs by itself.
@@ -45,7 +49,7 @@ class Own:
 
     alone: Steps
     making: float = 0.0
-    all_matches: Steps | None = None
+    all_matches: OnDemand | None = None
     from_start: Steps | None = None
     group: Hashable = None
 
@@ -57,7 +61,7 @@ class Own:
     @property
     def all_more(self) -> float:
         """What it costs more to find all matches; it can be less."""
-        return self.making if self.all_matches is None else self.all_matches.cost - self.alone.cost
+        return self.making if self.all_matches is None else self.all_matches().cost - self.alone.cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,8 @@ class Way:
     steps: Steps
     counts: bool
     making: float = 0.0
-    due_steps: Steps | None = None
-    all_steps: Steps | None = None
+    due_steps: OnDemand | None = None
+    all_steps: OnDemand | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -88,9 +92,9 @@ class Way:
     def steps_for(self, made: AbstractSet[str], all_of: AbstractSet[str]) -> Steps:
         """The steps if the matches of some queries are made, and all of some are found."""
         if self.target in all_of and self.all_steps is not None:
-            return self.all_steps
+            return self.all_steps()
         filtered = self.target not in all_of and not all_of.isdisjoint(self.sources)
-        steps = self.due_steps if filtered and self.due_steps is not None else self.steps
+        steps = self.due_steps() if filtered and self.due_steps is not None else self.steps
         return Steps(steps.cost + self.making, steps.shared) if self.target in made else steps
 
 
@@ -133,7 +137,7 @@ class PlanCosts:
             if way is not None:
                 total += account.take(way.steps_for(made, all_of))
             elif name in all_of and costs.all_matches is not None:
-                total += account.take(costs.all_matches)
+                total += account.take(costs.all_matches())
             else:
                 total += costs.making if name in made else 0.0
                 groups.setdefault(costs.group if costs.from_start is not None else name, []).append(name)

@@ -21,7 +21,7 @@ def way(source: str, target: str, cost: float, *others: str, same_trigger: bool 
 
 
 def own(alone: float, making_due: float = 0.0, making_all: float = 0.0) -> Own:
-    return Own(Steps(alone), making_due, Steps(alone + making_all))
+    return Own(Steps(alone), making_due, lambda: Steps(alone + making_all))
 
 
 def draw(seed: int) -> Chase:
