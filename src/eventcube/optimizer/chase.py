@@ -18,8 +18,9 @@ from eventcube.optimizer.reuse_plan import Account, Own, Plan, PlanCosts, Steps,
 
 # How often shares are corrected, at most.
 _ROUNDS = 6
-# Plans that are tried, × queries whose cost is added up for one.
-_TRIES = 20_000
+# To add up the cost of one query in one plan takes about so much itself; no more than this part of the whole cost is
+# spent on trying plans, so many times at most, and at least.
+_TRY, _SPENT, _TRIES, _FEWEST = 1_000.0, 0.05, 20_000, 2_000
 
 
 class Chase:
@@ -38,6 +39,7 @@ class Chase:
         # A way that costs more than the query by itself can only lose.
         ways = [way for way in self.ways if way.steps.cost < self.own[way.target].alone.cost]
         best = min(({}, *starts, *self._by_arborescence(ways)), key=self.cost)
+        tries = max(_FEWEST, min(_TRIES, int(_SPENT * self.cost(best) / _TRY)))
         sets = list(related(self.own, ways))
         for own, within in sets:
             others = {name: costs for name, costs in self.own.items() if name not in own}
@@ -45,7 +47,7 @@ class Chase:
             account = Account()
             PlanCosts(others).cost(kept, account)
             part = {target: way for target, way in best.items() if target in own}
-            best = kept | Exchange(own, within, account.paid).cheapest(part, _TRIES // (len(sets) * len(own)))
+            best = kept | Exchange(own, within, account.paid).cheapest(part, tries // (len(sets) * len(own)))
         return best
 
     def _by_arborescence(self, ways: Sequence[Way]) -> Iterator[dict[str, Way]]:

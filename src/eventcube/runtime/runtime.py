@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, Unpack
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from eventcube.runtime.adviser import Adviser, growth, skipped_rows, unlikely_ti
 from eventcube.runtime.changing import Answer, add_query, remove_query, settle
 from eventcube.runtime.display import choices_of, report_text, runtime_html, runtime_text
 from eventcube.runtime.frames import to_arrow
+from eventcube.runtime.interruption import Interruption
 from eventcube.runtime.look_ahead import LookAhead
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.restore import load
@@ -107,6 +108,7 @@ class Runtime:
         self.plans: dict[str, Planned] = {}
         self._running: LookAhead | None = None
         self._finished = False
+        self._interruption = Interruption()
         self._warned_of_zones = False
         self._warned_of_growth = False
         self._adviser: Adviser | None = None
@@ -260,7 +262,7 @@ class Runtime:
         """Process events (Arrow, pandas or polars); returns the matches that are final now."""
         self.hold(events)
         assert self.workload is not None
-        return self._start_output(self.workload.advance_to_latest(), self.workload)
+        return self._start_output(self.workload.advance_to_latest, self.workload)
 
     def hold(self, events: Any) -> None:
         """Take events that are not processed before `advance` or `finish`, in whatever order they are."""
@@ -268,8 +270,9 @@ class Runtime:
         table = to_arrow(events)
         workload = self.workload or self.start(table.schema)
         self._warn_of_zones(table, workload.schema)
-        settle(self)
-        workload.hold(table)
+        with self._interruption.noted():
+            settle(self)
+            workload.hold(table)
 
     def advance(self, watermark: int | datetime) -> Iterator[Any]:
         """Advance the watermark: every earlier event has come. Returns the matches that are final now.
@@ -281,7 +284,7 @@ class Runtime:
         moment = microseconds_of(watermark, None if self.workload is None else self.workload.schema)
         if self.workload is None:
             raise OptionError("nothing was pushed yet", code="EC405", hint="push first, or give schema=")
-        return self._start_output(self.workload.advance(moment), self.workload)
+        return self._start_output(partial(self.workload.advance, moment), self.workload)
 
     def add(self, name: str, query: str | Query) -> Answer:
         """Add a query, which sees the events that are later than all so far; the others go on as they are.
@@ -298,7 +301,7 @@ class Runtime:
         """End the input; returns all remaining matches."""
         self.check_ready()
         self._finished = True
-        return iter(()) if self.workload is None else self._start_output(self.workload.finish(), self.workload)
+        return iter(()) if self.workload is None else self._start_output(self.workload.finish, self.workload)
 
     @property
     def version(self) -> Version:
@@ -327,7 +330,7 @@ class Runtime:
 
     def resume(self) -> None:
         """Go on from a state that was restored."""
-        self._finished, self._running = False, None
+        self._finished, self._interruption, self._running = False, Interruption(), None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -344,6 +347,7 @@ class Runtime:
         """Refuse calls after the end, and before all matches of the last call were read."""
         if self._finished:
             raise OptionError("the runtime has finished", code="EC406", hint="make a new one for new input")
+        self._interruption.check()
         if self._running is not None and self._running.more():
             raise OptionError(
                 "the matches of the call before were not read to the end",
@@ -351,14 +355,17 @@ class Runtime:
                 hint="for batch in runtime.push(events): …",
             )
 
-    def _start_output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
+    def _start_output(self, run: Callable[[], Iterator[Result]], workload: Workload) -> Iterator[Any]:
+        with self._interruption.noted():
+            results = run()
         self._running = LookAhead(self._output(results, workload))
         return self._running
 
     def _output(self, results: Iterator[Result], workload: Workload) -> Iterator[Any]:
         """The results in their public form; warns of probable mistakes after the last one."""
-        for name, batch in results:
-            yield self.shaped(name, batch)
+        with self._interruption.noted():
+            for name, batch in results:
+                yield self.shaped(name, batch)
         if not self._finished:
             self._warn_of_growth(workload)
         if self._adviser is not None and (self._finished or not self.bounded):

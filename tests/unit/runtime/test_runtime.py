@@ -14,6 +14,7 @@ from eventcube.errors import BindError, InputError, OptionError, QuerySyntaxErro
 from eventcube.language.parse import parse
 from eventcube.options import options
 from eventcube.plan.planned import plan_query, plan_together
+from eventcube.runtime.runtime import Runtime
 from eventcube.runtime.shared_result import wide_form
 from eventcube.runtime.workload import Workload
 
@@ -166,6 +167,26 @@ def test_matches_have_to_be_read_to_the_end_and_none_is_lost() -> None:
         assert caught.value.code == "EC407"
     found += sum(b.num_rows for b in unread) + sum(b.num_rows for b in runtime.finish())
     assert found == 200 * 199 * 198 // 6
+
+
+@pytest.mark.parametrize("stage", ["hold", "advance_to_latest", "read"])
+def test_nothing_goes_on_after_an_interrupted_call(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    runtime = ec.Runtime(PAIR, type="type")
+    list(runtime.push(events((1, "A"))))
+    state = runtime.snapshot()
+    with monkeypatch.context() as patches:
+        patches.setattr(*((Runtime, "shaped") if stage == "read" else (Workload, stage)), interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            list(runtime.push(events((2, "B"), (3, "B"))))
+    for call in (lambda: runtime.push(events((3, "B"))), lambda: runtime.advance(5), runtime.finish, runtime.snapshot):
+        with pytest.raises(OptionError, match="interrupted") as caught:
+            call()
+        assert caught.value.code == "EC407"
+    runtime.restore(state)
+    assert sum(b.num_rows for b in [*runtime.push(events((2, "B"), (3, "B"))), *runtime.finish()]) == 2
 
 
 def test_a_call_that_was_not_read_but_had_nothing_to_give_is_done_by_the_next() -> None:
