@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Unpack
@@ -23,10 +23,12 @@ from eventcube.language.syntax import Query
 from eventcube.match import Start, count_matches, counting_queries, find_matches, match_each
 from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
 from eventcube.plan.bind import bind
+from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime.changing import Answer
 from eventcube.runtime.frames import is_spark
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
+from eventcube.schema import EventSchema
 from eventcube.settings import takes_settings
 
 
@@ -98,21 +100,28 @@ class Cube:
     @property
     def graph(self) -> CubeGraph:
         """Which queries refine which: as text, or by `to_mermaid()` and `to_json()`."""
-        schema = guessed_schema(self.queries.values(), self.settings, self.columns)
+        return CubeGraph(self._bound(self.queries, self._schema()))
+
+    def _schema(self) -> EventSchema:
+        return guessed_schema(self.queries.values(), self.settings, self.columns)
+
+    def _bound(self, names: Iterable[str], schema: EventSchema) -> dict[str, LogicalQuery]:
         try:
-            return CubeGraph(for_each(self.queries, lambda name: bind(self.queries[name], schema, self.concepts)))
+            return for_each(names, lambda name: bind(self.queries[name], schema, self.concepts))
         except BindError as error:
             if self.columns is not None:
                 raise
             # Tell mistakes that have nothing to do with kinds of columns.
             any_kind = of_any_kind(schema)
-            for_each(self.queries, lambda name: bind(self.queries[name], any_kind, self.concepts))
+            for_each(names, lambda name: bind(self.queries[name], any_kind, self.concepts))
             hint = f"give Cube(…, columns=events.schema), as the kinds of columns cannot be guessed: {error.message}"
             raise OptionError("the columns of the events are not known", code="EC468", hint=hint) from None
 
     def moves(self, name: str) -> Moves:
         """The drill-downs and roll-ups that there are from a query."""
-        return moves(self[name], self.concepts)
+        query, schema = self[name], self._schema()
+        self._bound([name], schema)
+        return moves(query, schema, self.concepts)
 
     def concept_drill_down(self, query: str, changes: ConceptChanges, *, name: str | None = None) -> Query:
         """Add a query with finer types, (type, finer type, position) each; a negated type becomes a coarser one.

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from eventcube import markup
+from eventcube.engine.reuse.derive import plan_shared
 from eventcube.engine.views.auto import answering
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
-from eventcube.options import AUTO, Options, Settings, options
+from eventcube.optimizer.derivations import fixed_lines
+from eventcube.options import AUTO, CHASE, Options, Settings, options
 from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.explain import plan_text
 from eventcube.plan.explain_workload import workload_lines
 from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import plan_queries, plan_query, plan_together
+from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.frames import is_spark, to_arrow
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.runtime import Runtime
@@ -91,7 +94,13 @@ def explain_queries(
     lines = list(workload_lines(plans, workload))
     if analyze:
         return Explanation("\n".join((*lines, _measured(queries, events, options))))
-    if not isinstance(events, pa.Schema) and not is_spark(events):
+    if isinstance(events, pa.Schema):
+        lines += _unseen([plan_shared(plans, options.concepts, options.sharing)], "as events come")
+    elif is_spark(events):
+        from eventcube.spark.batch import planned_passes
+
+        lines += _unseen(planned_passes(events, queries, options), "in each task over its events")
+    else:
         table = _affordable(_first(events), queries, options)
         runtime = Runtime.from_options(queries, options, schema=table.schema, separate=True, advise=False)
         for _ in run(runtime, table):
@@ -101,6 +110,18 @@ def explain_queries(
             [f"choices     over the first {table.num_rows:,} events, by estimated cost", *choices] if choices else []
         )
     return Explanation("\n".join(lines))
+
+
+def _unseen(workloads: Sequence[WorkloadPlan], when: str) -> Iterator[str]:
+    """Which queries are computed from which, as far as that is known without events."""
+    ways = sum(len(query.derivations) for workload in workloads for query in workload.queries.values())
+    if ways and workloads[0].sharing in (AUTO, CHASE):
+        counted = f"{ways:,} way{'s' * (ways != 1)}"
+        yield f"choices     by cost, {when}, among {counted} to compute a query from others"
+    fixed = [f"  {line}" for workload in workloads for line in fixed_lines(workload)]
+    if fixed:
+        yield "choices     the same for all events"
+        yield from fixed
 
 
 def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -> Iterator[str]:

@@ -16,6 +16,7 @@ from random import Random
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
+from eventcube.cube.columns import guessed_schema, of_any_kind
 from eventcube.cube.graph import CubeGraph
 from eventcube.cube.moves import moves
 from eventcube.cube.operations import concept_drill_down, pattern_drill_down
@@ -61,7 +62,8 @@ def _read(query: Query) -> Query:
 
 
 def _drilled(rng: Random, query: Query, hierarchy: Concepts | None) -> Query:
-    concept = [m.change for m in moves(query, hierarchy) if m.operation == "concept_drill_down"] if hierarchy else []
+    there = moves(query, of_any_kind(guessed_schema([query], {})), hierarchy) if hierarchy else ()
+    concept = [m.change for m in there if m.operation == "concept_drill_down"]
     if concept and hierarchy is not None and chance(rng, 60):
         return concept_drill_down(query, rng.choice(concept), hierarchy)
     part = ("!" if chance(rng, 30) else "") + rng.choice(LEAVES)

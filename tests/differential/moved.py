@@ -22,7 +22,7 @@ from eventcube.errors import EventCubeError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Part, Query
 from tests.differential.changes import TYPES
-from tests.differential.refinement import bound, draw_reading
+from tests.differential.refinement import bound, draw_reading, schema_of
 from tests.differential.related import draw_base
 from tests.oracle.brute import evaluate, positive_variables
 from tests.oracle.generate import Options, draw_stream
@@ -34,9 +34,14 @@ HIERARCHY = Concepts.from_parents(CONCEPTS)
 
 
 class Moved(NamedTuple):
-    """Two queries that a move leads between. `negations`: the finer or the coarser one has a negated part."""
+    """Two queries that a move leads between, and whether `moves` calls them related.
+
+    What it says of insertions holds for parts of all types. `negations`: the coarser query has a negated part.
+    """
 
     kind: str
+    claimed: bool
+    inserted: bool
     negations: bool
     finer: Query
     coarser: Query
@@ -52,15 +57,17 @@ def draw_move(rng: Random) -> Moved | None:
         bound(query, options)
     except EventCubeError:
         return None
-    there = moves(query, HIERARCHY)
+    there = moves(query, schema_of(options), HIERARCHY)
     if not there:
         return None
     move = rng.choice(there)
     parts = parts_of(query)
     if move.change is None:
         part = ("!" if chance(rng, 40) else "") + rng.choice(TYPES)
-        other = pattern_drill_down(query, [(part, rng.randint(1, len(parts) + 1))])
+        position = rng.randint(1, len(parts) + 1)
+        other = pattern_drill_down(query, [(part, position)])
         negated = part.startswith("!")
+        claimed = negated or position not in move.unrelated_at
     else:
         match move.operation, move.change:
             case "concept_drill_down", (old, new, int(position)):
@@ -72,10 +79,11 @@ def draw_move(rng: Random) -> Moved | None:
             case _:
                 raise AssertionError(move)
         negated = isinstance(parts[position - 1], Not)
+        claimed = move.related
     down = move.operation.endswith("drill_down")
     kind = f"{move.operation} of a {'negated' if negated else 'positive'} part"
     finer, coarser = (other, query) if down else (query, other)
-    return Moved(kind, _has_negation(coarser.pattern), finer, coarser, options)
+    return Moved(kind, claimed, move.change is None, _has_negation(coarser.pattern), finer, coarser, options)
 
 
 def _has_negation(part: Part) -> bool:

@@ -68,16 +68,20 @@ def draw_reading(rng: Random) -> Options:
 _COLUMNS = to_arrow([]).schema
 
 
-def bound(query: Query, options: Options) -> LogicalQuery:
-    """The query bound to the columns of random events."""
-    schema = EventSchema(
+def schema_of(options: Options) -> EventSchema:
+    """The schema of random events."""
+    return EventSchema(
         _COLUMNS,
         "ts",
         "type" if options.typed else None,
         ("k",) if options.partitioned else (),
         ("o",) if options.ordered else (),
     )
-    return bind(query, schema, Concepts.from_parents(options.concepts) if options.concepts else None)
+
+
+def bound(query: Query, options: Options) -> LogicalQuery:
+    """The query bound to the columns of random events."""
+    return bind(query, schema_of(options), Concepts.from_parents(options.concepts) if options.concepts else None)
 
 
 def check_refinements(

@@ -133,6 +133,22 @@ def test_the_check_finds_wrong_claims(slots: tuple[int, ...], change: Change, ke
         check_refinements(one, other, PLAIN, [stream("A1 B2 A3 D4 B5 C6")])
 
 
+def test_what_moves_claim_holds() -> None:
+    claims = tried = 0
+    for seed in range(ASKED or 250):
+        rng = Random(seed)
+        moved = draw_move(rng)
+        if moved is None:
+            continue
+        streams = [draw_stream(rng, moved.options, moved.finer)[: refinement.LENGTH] for _ in range(3)]
+        found, was_tried = check_refinements(moved.finer, moved.coarser, moved.options, streams)
+        assert found or not moved.claimed
+        assert moved.claimed or moved.inserted or not found
+        claims += moved.claimed
+        tried += was_tried
+    assert tried > claims // 2 > 80
+
+
 def test_moves_lead_to_related_queries_unless_a_negated_part_looks_elsewhere() -> None:
     missed = []
     for seed in range(ASKED or 400):

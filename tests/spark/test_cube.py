@@ -7,6 +7,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import eventcube as ec
 
@@ -45,3 +46,34 @@ def test_a_cube_on_spark(spark: SparkSession, key: str | None, sharing: str) -> 
     assert sum(row["matches"] for row in expected) > 500
     found = cube.match(frame, **settings).groupBy("query").count().collect()
     assert {row["query"]: row["count"] for row in found} == {r["query"]: r["matches"] for r in expected if r["matches"]}
+
+
+def _computed(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if ": computed from " in line]
+
+
+@pytest.mark.parametrize("sharing", ["top-down", "bottom-up"])
+@pytest.mark.parametrize("key", [None, "person"], ids=["slices", "keyed"])
+def test_a_fixed_plan_is_explained_without_events(spark: SparkSession, key: str | None, sharing: str) -> None:
+    queries = {name: f"PATTERN {pattern} WITHIN 12 us" for name, pattern in PATTERNS.items()}
+    queries["few"] += " LIMIT 5"
+    cube = ec.Cube(queries, concepts=CONCEPTS)
+    settings = {"type": "type", "partition_by": key, "sharing": sharing}
+    unreadable = spark.createDataFrame(EVENTS).where(F.raise_error(F.lit("read")).isNull())
+    for counts in (False, True):
+        expected = _computed(cube.explain(EVENTS, counts=counts, **settings))
+        assert _computed(cube.explain(unreadable, counts=counts, **settings)) == expected != []
+
+
+def test_queries_of_different_passes_share_no_matches(spark: SparkSession) -> None:
+    cube = ec.Cube({"all": "PATTERN SEQ(TX x, OK o)", "near": "PATTERN SEQ(D d, T t) WITHIN 12 us"}, concepts=CONCEPTS)
+    settings = {"type": "type", "sharing": "top-down"}
+    assert _computed(cube.explain(EVENTS.schema, **settings)) == ["near: computed from all (concept-down)"]
+    assert _computed(cube.explain(spark.createDataFrame(EVENTS), **settings)) == []
+
+
+def test_costs_decide_in_each_task(spark: SparkSession) -> None:
+    cube = ec.Cube({name: f"PATTERN {pattern} WITHIN 12 us" for name, pattern in PATTERNS.items()}, concepts=CONCEPTS)
+    lines = cube.explain(spark.createDataFrame(EVENTS), type="type").splitlines()
+    assert lines[-1].startswith("choices     by cost, in each task over its events, among ")
+    assert "choices" not in cube.explain(spark.createDataFrame(EVENTS), type="type", sharing="independent")

@@ -61,6 +61,15 @@ def test_equal_last_components_are_bound_once() -> None:
     assert "    bind b: B, up to 9 microseconds before c  [q1, q2]" in lines
 
 
+def test_a_fixed_plan_needs_no_events() -> None:
+    queries = {"wide": "PATTERN SEQ(A a, C c) WITHIN 9 us", "narrow": "PATTERN SEQ(A a, B b, C c) WITHIN 9 us"}
+    fixed = ec.explain(queries, COLUMNS, type="type", sharing="top-down").splitlines()
+    assert fixed[-2:] == ["choices     the same for all events", "  narrow: computed from wide (pattern-down)"]
+    chosen = ec.explain(queries, COLUMNS, type="type").splitlines()
+    assert chosen[-1] == "choices     by cost, as events come, among 2 ways to compute a query from others"
+    assert "choices" not in ec.explain(queries, COLUMNS, type="type", sharing="independent")
+
+
 def test_over_events_it_says_what_is_chosen() -> None:
     size = 20_000
     table = pa.table({"ts": range(size), "type": ["ABCD"[i % 4] for i in range(size)], "v": range(size)})

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eventcube.cli.mistakes import raise_all
 from eventcube.cli.workload_file import Window, WorkloadFile
-from eventcube.errors import Diagnostic, QueryError, QuerySyntaxError, Span
+from eventcube.errors import Diagnostic, QueryError, Span
 from eventcube.language.identifiers import write_name
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_window
@@ -25,24 +24,33 @@ class Workload:
 
 
 def read_workload(path: str, given: Mapping[str, Any]) -> Workload:
-    """The workload in a file; `given` settings win over those of the file."""
+    """The workload in a file; `given` settings win over those of the file.
+
+    All mistakes are raised as one, in the order of the file.
+    """
     file = WorkloadFile(path)
     settings: dict[str, Any] = {"concepts": file.concepts, **file.settings, **given}
     chosen = options(**settings)
     queries: dict[str, Query] = {}
-    mistakes: list[QueryError] = []
+    mistakes: list[tuple[int, QueryError]] = [*file.mistakes()]
     for name, text in file.queries.items():
         try:
-            queries[name] = parse(text, name)
-        except QuerySyntaxError as error:
-            mistakes.append(error)
-    raise_all(mistakes)
-    raise_all(
-        QueryError(problems, query.text, query.source)
-        for name, query in queries.items()
-        if (problems := list(_contradictions(name, query, file.within, chosen)))
-    )
-    return Workload({name: _completed(query, file.within, chosen) for name, query in queries.items()}, chosen)
+            queries[name] = _read_query(name, text, file.within, chosen)
+        except QueryError as error:
+            mistakes.append((file.places[name], error))
+    if mistakes:
+        first, *others = (error for _, error in sorted(mistakes, key=lambda mistake: mistake[0]))
+        first.others = tuple(others)
+        raise first
+    return Workload(queries, chosen)
+
+
+def _read_query(name: str, text: str, window: Window | None, options: Options) -> Query:
+    query = parse(text, name)
+    problems = list(_contradictions(name, query, window, options))
+    if problems:
+        raise QueryError(problems, text, name)
+    return _completed(query, window, options)
 
 
 def _contradictions(name: str, query: Query, window: Window | None, options: Options) -> Iterator[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ Window = TimeWindow | CountWindow
 
 
 class WorkloadFileError(QueryError):
-    """All mistakes of a workload file, in the order of its text (EC47x)."""
+    """A mistake in a workload file (EC47x)."""
 
 
 class WorkloadFile:
     """The content of a workload file: `concepts`, the texts of `queries` by name, `settings`, and the window.
 
-    `concepts` is None if the file has none, and so is `within`.
+    `concepts` is None if the file has none, and so is `within`. `places` has where in the file each query begins. What
+    is wrong is left out, and is among the `mistakes`.
     """
 
     def __init__(self, path: str) -> None:
@@ -39,6 +41,7 @@ class WorkloadFile:
         self._problems: list[Diagnostic] = []
         self.concepts: Concepts | None = None
         self.queries: dict[str, str] = {}
+        self.places: dict[str, int] = {}
         self.settings: dict[str, Any] = {}
         self.within: Window | None = None
         try:
@@ -47,8 +50,12 @@ class WorkloadFile:
             self._problems = [_not_yaml(error, self.path)]
         except RecursionError:
             self._problems = [Diagnostic("EC470", f"{self.path} is nested too deeply")]
-        if self._problems:
-            raise WorkloadFileError(self._problems, self._text, self.path.name)
+
+    def mistakes(self) -> Iterator[tuple[int, WorkloadFileError]]:
+        """Each mistake with its place in the file; those of the whole file come last."""
+        for problem in dict.fromkeys(self._problems):
+            place = len(self._text) if problem.span is None else problem.span.start
+            yield place, WorkloadFileError([problem], self._text, self.path.name)
 
     def _report(self, code: str, message: str, node: yaml.Node | None = None, hint: str | None = None) -> None:
         self._problems.append(Diagnostic(code, message, None if node is None else _span(node), hint))
@@ -111,6 +118,7 @@ class WorkloadFile:
                     self._report("EC470", f"query {name.value!r} is not a text", name, _ONE_QUERY)
                 else:
                     self.queries.setdefault(name.value, query.value)
+                    self.places.setdefault(name.value, name.start_mark.index)
 
     def _read_settings(self, _: yaml.Node, value: yaml.Node) -> None:
         if _is_empty(value):

@@ -25,7 +25,7 @@ from eventcube.engine.succession import is_retained, take_over
 from eventcube.engine.table import Table
 from eventcube.optimizer.choose import Costs
 from eventcube.plan.steps import numbered
-from eventcube.plan.workload import Arrangement, Derivation, WorkloadPlan
+from eventcube.plan.workload import Derivation, WorkloadPlan
 
 
 class Engine:
@@ -38,10 +38,7 @@ class Engine:
         self.state = State(plan, columns, None if keep is None else keep.time)
         buffers = scratch()
         self.queries = {name: RunningQuery(name, query, buffers) for name, query in plan.queries.items()}
-        alike: dict[Arrangement, list[RunningQuery]] = {}
-        for query in self.queries.values():
-            alike.setdefault(query.query.arrangement.due_alike, []).append(query)
-        self.groups = [QueryGroup(members, buffers, plan.sharing) for members in alike.values()]
+        self.groups = [QueryGroup([self.queries[n] for n in names], buffers, plan.sharing) for names in plan.alike]
         self._limited = [query for query in self.queries.values() if query.sink.searches]
         self._keep_matches_since(BEGINNING)
         self._full: set[str] = set()

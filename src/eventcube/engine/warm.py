@@ -13,6 +13,7 @@ import numba
 from eventcube.engine import intervals, kernels, order_kernels, type_kernels
 from eventcube.engine.compiled import CONFIG, LOOPS, cache_folder
 from eventcube.errors import OptionError
+from eventcube.signals import signals_wait
 
 # Untyped: Numba makes array types by indexing, which type checkers do not know.
 types: Any = numba.types
@@ -79,7 +80,9 @@ def warm() -> tuple[int, Path]:
         )
     for loop, signatures in SIGNATURES.items():
         for signature in signatures:
-            loop.compile(signature)
+            # The compiler calls back.
+            with signals_wait():
+                loop.compile(signature)
     return sum(misses().values()), folder
 
 

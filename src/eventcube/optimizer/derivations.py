@@ -13,7 +13,7 @@ from eventcube.optimizer.reuse_costs import ReuseCosts
 from eventcube.optimizer.workings import Workings
 from eventcube.options import BOTTOM_UP, INDEPENDENT, TOP_DOWN
 from eventcube.plan.routes import leads_back
-from eventcube.plan.workload import Derivation, WorkloadQuery
+from eventcube.plan.workload import Derivation, WorkloadPlan, WorkloadQuery
 
 # What it takes to weigh one query, or one derivation: no more is spent on it than on the queries.
 DECISION = 50_000.0
@@ -115,6 +115,12 @@ class DerivationChoice:
         if self.expected is not None and self._told:
             now, each = self.expected
             yield f"all queries: estimated {now:,.0f}, {each:,.0f} each by itself"
+
+
+def fixed_lines(workload: WorkloadPlan) -> Iterator[str]:
+    """What is computed from what, in words, if a fixed plan says so whatever the events are."""
+    for names in workload.alike:
+        yield from DerivationChoice(workload.sharing, {name: workload.queries[name] for name in names}).summary({})
 
 
 def with_sources(names: Iterable[str], plan: Mapping[str, Derivation]) -> dict[str, Derivation]:

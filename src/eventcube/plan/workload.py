@@ -160,6 +160,14 @@ class WorkloadPlan:
         """Whether some stack takes events of any type."""
         return any(stack.types is None for stack in self.stacks)
 
+    @property
+    def alike(self) -> list[list[str]]:
+        """The queries that sort the events alike, of whose events the same are due; only those share matches."""
+        groups: dict[Arrangement, list[str]] = {}
+        for name, query in self.queries.items():
+            groups.setdefault(query.arrangement.due_alike, []).append(name)
+        return list(groups.values())
+
 
 # Queries that were added to others at work, each with the time (microseconds) from which on it sees events.
 Added = Mapping[str, int]

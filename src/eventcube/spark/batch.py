@@ -23,7 +23,7 @@ from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import own_strategies
 from eventcube.plan.planned import Planned, plan_queries
 from eventcube.plan.result import result_schema
-from eventcube.plan.workload import plan_workload
+from eventcube.plan.workload import WorkloadPlan, plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.shared_result import check_shareable, long_schema
 from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
@@ -126,6 +126,11 @@ class _Call:
         return matches
 
 
+def planned_passes(events: DataFrame, queries: Mapping[str, Query], options: Options) -> list[WorkloadPlan]:
+    """The plans of the queries that run together in the tasks of a pass, without those with LIMIT; reads no events."""
+    return _Batch(events, queries, True, options).planned()
+
+
 def shuffled_dataframe(events: DataFrame, query: str, **settings: Unpack[RowSettings]) -> DataFrame:
     """The events as the tasks of `match` receive them for one query, without running the engine.
 
@@ -162,8 +167,7 @@ class _Batch:
     def frame(self) -> DataFrame:
         """The result of all queries."""
         limited = {n: p for n, p in self.plans.items() if self._is_limited(p)}
-        unlimited = {n: p for n, p in self.plans.items() if n not in limited}
-        frames = [self._matches(pass_) for pass_ in (passes(unlimited) if unlimited else [])]
+        frames = [self._matches(pass_) for pass_ in self._unlimited()]
         frames += [self._earliest(pass_) for pass_ in (passes(limited) if limited else [])]
         return reduce(DataFrame.union, frames)
 
@@ -175,8 +179,18 @@ class _Batch:
         return map_batches(partial.union(no_match).repartition(1), MergeCounts(tuple(self.plans), limits), COUNTED)
 
     def _counted(self, pass_: Pass) -> DataFrame:
-        plan = plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
-        return self._run_tasks(pass_, (PlanGroup(plan),), COUNTED)
+        return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), COUNTED)
+
+    def planned(self) -> list[WorkloadPlan]:
+        """The plan of each pass; queries with LIMIT run by themselves."""
+        return [self._planned(pass_) for pass_ in self._unlimited()]
+
+    def _unlimited(self) -> list[Pass]:
+        plans = {name: plan for name, plan in self.plans.items() if not self._is_limited(plan)}
+        return passes(plans) if plans else []
+
+    def _planned(self, pass_: Pass) -> WorkloadPlan:
+        return plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
 
     def _is_limited(self, plan: Planned) -> bool:
         return plan.physical.sink.limit is not None
@@ -193,8 +207,7 @@ class _Batch:
         logical = pass_.queries[0]
         if logical.query.agg:
             return self._groups(pass_, logical)
-        plan = plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
-        return self._run_tasks(pass_, (PlanGroup(plan),), self._result_schema(logical))
+        return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), self._result_schema(logical))
 
     def _earliest(self, pass_: Pass) -> DataFrame:
         plan_groups = tuple(
@@ -213,8 +226,7 @@ class _Batch:
 
     def _groups(self, pass_: Pass, logical: LogicalQuery) -> DataFrame:
         schema = partial_schema(logical.results)
-        plan = plan_shared(self._task_plans(pass_), self.options.concepts, self.options.sharing)
-        partial = self._run_tasks(pass_, (PlanGroup(plan),), schema)
+        partial = self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), schema)
         result = result_schema(logical)
         keys = [n for n in schema.names if n.startswith("k")]
         if keys:

@@ -1,0 +1,27 @@
+"""Signals that wait for a piece of work."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Handle signals once the block has ended: what a handler raises in a callback from C is lost."""
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: handler for number in _ENDING if is_main and callable(handler := signal.getsignal(number))}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
