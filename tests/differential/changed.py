@@ -32,7 +32,7 @@ from tests.differential.compare import DisagreementError, Key, draw_cut, keys_of
 from tests.differential.purged import draw_small_cut
 from tests.differential.rows import compare_rows
 from tests.differential.setups import Setup
-from tests.differential.workload import draw_workload, lateness_of
+from tests.differential.workload import draw_stream, draw_workload, lateness_of
 from tests.oracle.event import Event
 from tests.oracle.generate import Workload, to_arrow
 from tests.oracle.patterns import LEAVES
@@ -47,6 +47,9 @@ def draw_drilled(rng: Random) -> Workload:
     case = draw_workload(rng)
     hierarchy = Concepts.from_parents(case.options.concepts) if case.options.concepts else None
     plain = [replace(q, returns=(), agg=(), group_by=(), having=(), limit=None) for q in case.queries]
+    if chance(rng, 60):
+        # Short ones without conditions have more matches.
+        plain = sorted((replace(q, where=()) for q in plain), key=lambda query: len(query_to_text(query)))
     queries = [_read(query) for query in plain[: rng.randint(1, 2)]]
     for _ in range(rng.randint(1, 5)):
         try:
@@ -54,7 +57,10 @@ def draw_drilled(rng: Random) -> Workload:
         except EventCubeError:
             # The parts of an OR, and those of a nested operator, are not moved.
             continue
-    return case._replace(queries=tuple(queries))
+    events = draw_stream(rng, case.options, queries)
+    # Events that the drill-downs can use, if these have all columns of the queries.
+    same = all(one.attrs.keys() == other.attrs.keys() for one, other in zip(case.events, events, strict=False))
+    return case._replace(queries=tuple(queries), events=events if same else case.events)
 
 
 def _read(query: Query) -> Query:

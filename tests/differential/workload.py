@@ -53,7 +53,7 @@ def draw_workload(rng: Random) -> Workload:
     if options.typed and chance(rng, 30):
         options = replace(options, concepts=CONCEPTS)
     queries = draw_queries(rng, options)
-    events = _draw_stream(rng, options, queries)
+    events = draw_stream(rng, options, queries)
     if chance(rng, 10):
         # The same columns in queries that are alike.
         seed = rng.randrange(1 << 32)
@@ -61,7 +61,7 @@ def draw_workload(rng: Random) -> Workload:
     return Workload(queries, events, options)
 
 
-def _draw_stream(rng: Random, options: Options, queries: Sequence[Query]) -> list[Event]:
+def draw_stream(rng: Random, options: Options, queries: Sequence[Query]) -> list[Event]:
     """Events of the queries' types, in the order in which one query after another asks for them."""
     keys, orders = rng.choice(KEYS), rng.choice(ORDERS)
     step = rng.choice([[1], [1], [0, 1], [0, 1, 1, 2], [0, 0, 1]])
