@@ -121,18 +121,19 @@ class _Run:
         self._seen = {name: _Seen(queries[name], -(2**62)) for name in names[:first]}
         # Those that come late have more of a past.
         self._haste = self._rng.choice([5, 10, 30, 70])
-        time = self._rng.choice([0, 3 * TICK, 50 * TICK, 2**61])
-        self._keep = Keep(time, self._rng.choice([2, 1 << 20])) if chance(self._rng, 80) else None
-        self.runtime = self._fresh(setup.strategies[0])
+        self._keep = self._draw_keep() if chance(self._rng, 80) else None
+        self.runtime = self._fresh(setup.strategies[0], setup.sharings[0])
         self._states: list[bytes] = []
         self._version = self.runtime.version
         self._latest = self._watermark = -(2**62)
 
-    def _fresh(self, strategy: str) -> Runtime:
+    def _draw_keep(self) -> Keep:
+        return Keep(self._rng.choice([0, 3 * TICK, 50 * TICK, 2**61]), self._rng.choice([2, 1 << 20]))
+
+    def _fresh(self, strategy: str, sharing: str) -> Runtime:
         settings = read_settings(self._case.options)
-        chosen = read_options(
-            **settings, lateness=lateness_of(self._case.events) + self._setup.slack, strategy=strategy
-        )
+        lateness = lateness_of(self._case.events) + self._setup.slack
+        chosen = read_options(**settings, lateness=lateness, strategy=strategy, sharing=sharing)
         queries = {name: seen.query for name, seen in self._seen.items() if not seen.removed}
         return Runtime.from_options(queries, chosen, separate=True, advise=False, keep=self._keep)
 
@@ -233,7 +234,9 @@ class _Run:
             self._states = [self.runtime.snapshot()]
         self._version = self.runtime.version
         if chance(self._rng, 50):
-            fresh = self._fresh(self._rng.choice(self._setup.strategies))
+            if self._keep is not None and chance(self._rng, 30):
+                self._keep = self._draw_keep()
+            fresh = self._fresh(self._rng.choice(self._setup.strategies), self._rng.choice(self._setup.sharings))
             fresh.restore(*self._states)
             assert fresh.version == self.runtime.version
             self.runtime = fresh

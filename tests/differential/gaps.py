@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from eventcube.engine.kernels import Bools, Ints
-from eventcube.engine.retention import places_of
+from eventcube.engine.retention import Retention, places_of
 from eventcube.engine.rows import Rows
 from eventcube.engine.state import State
 
@@ -26,8 +26,8 @@ def rows_leave_in_the_middle() -> Iterator[None]:
         # Events that meet no condition stay, too.
         state.stacking._exact = True
 
-    def some_longer(state: State, rows: Rows, watermark: int) -> None:
-        needed = places_of(state.retention.still_needed(rows, watermark, state.positions), len(rows))
+    def some_longer(state: State, rows: Rows, watermark: int, retention: Retention | None = None) -> None:
+        needed = places_of((retention or state.retention).still_needed(rows, watermark, state.positions), len(rows))
         state.has_lost[:] = True
         state.rows = rows.where(needed | _stays(rows.seq, 13, 5))
 

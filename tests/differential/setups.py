@@ -31,6 +31,8 @@ class Setup:
     """What is drawn for a run before anything is known of its case, so that it stays while a case is made smaller."""
 
     strategies: tuple[str, str]
+    # The sharing of the first runtime, and of those that go on from its state.
+    sharings: tuple[str, str]
     by_changes: bool
     restarts: int
     advances: int
@@ -53,6 +55,7 @@ class Setup:
         pairs = rng.choice([0, 0, 50, 1 << 22])
         return cls(
             strategies=(_draw_strategy(rng), _draw_strategy(rng)),
+            sharings=rng.choice([("auto", "auto"), ("auto", "auto"), ("independent", "auto"), ("auto", "independent")]),
             by_changes=chance(rng, 60),
             restarts=rng.choice([0, 0, 10, 40]),
             advances=rng.choice([0, 0, 20]),

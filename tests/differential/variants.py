@@ -260,6 +260,14 @@ def _renamed(rng: Random, query: Query, options: Options) -> Query:
     return transform(query, change)
 
 
+def _alone(rng: Random, query: Query, options: Options) -> Query:
+    """One event of the query, of its type or of a concept above that."""
+    parts = [part for part in _parts(query) if isinstance(part, Component)]
+    if not parts:
+        return query
+    return with_pattern(query, replace(rng.choice(parts), **({"type": "R"} if options.concepts else {})))
+
+
 def _other_operator(rng: Random, query: Query, options: Options) -> Query:
     match query.pattern:
         case Seq(parts=parts, quals=quals):
@@ -275,7 +283,7 @@ CHANGES: Sequence[Change] = (
     *(_other_tail, _other_tail, _other_tail, _other_tail, _longer, _longer, _longer),
     *(_other_head, _other_head, _more_quals, _more_quals, _fewer_quals, _renamed, _renamed),
     *(_other_window, _keyed, _partitioned, _negated, _negated, _without_negations),
-    *(_nested, _nested, _other_type, _other_operator),
+    *(_nested, _nested, _other_type, _other_operator, _alone),
 )
 
 

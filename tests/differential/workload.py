@@ -183,15 +183,21 @@ class _Saved:
 
     def __init__(self, case: Workload, setup: Setup) -> None:
         self._case, self._setup = case, setup
-        self.runtime = self._fresh(setup.strategies[0])
+        self.runtime = self._fresh(setup.strategies[0], setup.sharings[0])
         self._states: list[bytes] = []
         self._version = self.runtime.version
 
-    def _fresh(self, strategy: str) -> Runtime:
+    def _fresh(self, strategy: str, sharing: str) -> Runtime:
         case, setup = self._case, self._setup
         lateness = lateness_of(case.events) + setup.slack
         return make_runtime(
-            case.queries, case.events, case.options, lateness=lateness, separate=True, strategy=strategy
+            case.queries,
+            case.events,
+            case.options,
+            lateness=lateness,
+            separate=True,
+            strategy=strategy,
+            sharing=sharing,
         )
 
     def save(self, rng: Random) -> None:
@@ -206,8 +212,8 @@ class _Saved:
                 self._states = [self.runtime.snapshot()]
             self._version = self.runtime.version
         if restarts:
-            # Any strategy goes on from the state of another.
-            fresh = self._fresh(rng.choice(self._setup.strategies))
+            # Any strategy, and any sharing, goes on from the state of another.
+            fresh = self._fresh(rng.choice(self._setup.strategies), rng.choice(self._setup.sharings))
             fresh.restore(*(self._states if other is None else [other]))
             assert fresh.version == self.runtime.version, "a restored runtime is where the saved one was"
             self.runtime = fresh

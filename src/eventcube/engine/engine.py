@@ -62,7 +62,7 @@ class Engine:
         self.state.purge(released, watermark)
         for query in self.queries.values():
             if query.kept is not None:
-                query.kept.drop_before(self.state.rows)
+                query.kept.drop_before(self.state.first_sequence)
         if watermark is None:
             for name, query in self.queries.items():
                 yield from ((name, batch) for batch in query.finish())

@@ -8,7 +8,7 @@ from eventcube.engine.rows import Rows
 from eventcube.engine.state import State
 from eventcube.engine.store import SortedRows, States, Store
 from eventcube.plan.steps import State as EventState
-from eventcube.plan.workload import Arrangement, StackKey
+from eventcube.plan.workload import Arrangement, StackKey, WorkloadQuery
 
 
 class Evaluation:
@@ -18,6 +18,15 @@ class Evaluation:
         self._state, self._fresh, self._watermark = state, fresh, watermark
         self.rows = state.rows
         self._sorted: dict[tuple[str, ...], SortedRows] = {}
+
+    @property
+    def first_sequence(self) -> int:
+        """A number that no retained event is below."""
+        return self._state.first_sequence
+
+    def can_derive(self, query: WorkloadQuery, source: WorkloadQuery) -> bool:
+        """Whether all events are there for a query to be computed from matches of another, which were due before."""
+        return self._state.can_derive(query, source)
 
     def store(self, arrangement: Arrangement, stacks: tuple[StackKey, ...], states: States) -> Store:
         """The events as a query sees them, whose slots have these stacks."""

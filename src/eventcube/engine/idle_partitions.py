@@ -17,6 +17,7 @@ import pyarrow as pa
 from eventcube.engine.columns import comparable, encoded_of, to_column
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.rows import Rows
+from eventcube.engine.saved import BOUND
 from eventcube.schema import Kind, kind_of
 
 Hashes = npt.NDArray[np.uint64]
@@ -58,6 +59,8 @@ class _Tier:
     totals_present: Bools
     events: int
     partitions: int
+    # A number that no event is below.
+    first_sequence: int
 
     def __len__(self) -> int:
         return self.events + self.partitions
@@ -85,6 +88,11 @@ class IdlePartitions:
         """The number of partitions."""
         return sum(t.partitions for t in self._tiers)
 
+    @property
+    def first_sequence(self) -> int:
+        """A number that no event is below."""
+        return min((tier.first_sequence for tier in self._tiers), default=BOUND)
+
     def put(self, rows: Rows, totals: pa.Table) -> None:
         """Add events, with the totals of their partitions."""
         self._tiers.append(self._tier(rows, totals))
@@ -105,6 +113,7 @@ class IdlePartitions:
             np.ones(len(by_key), np.bool_),
             len(by_row),
             len(by_key),
+            int(rows.seq.min()) if len(rows) else BOUND,
         )
 
     def take(self, hashes: Hashes) -> tuple[Rows, pa.Table] | None:

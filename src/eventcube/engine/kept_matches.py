@@ -83,10 +83,9 @@ class KeptMatches:
         """Whether there were too many."""
         return self._dropped > BEGINNING
 
-    def drop_before(self, rows: Rows) -> None:
-        """Drop the matches that end before the first of the retained events."""
-        if len(rows):
-            self._results.drop_before(int(rows.seq[0]))
+    def drop_before(self, sequence: int) -> None:
+        """Drop the matches that end before the event with this number."""
+        self._results.drop_before(sequence)
 
     def tables(self, store: Store, rows: Rows, since: int = BEGINNING) -> Iterator[Table]:
         """The matches with retained events from a time on, in chunks, as rows of a store of all of these."""

@@ -43,8 +43,8 @@ class KeptSources:
         """The queries of which earlier matches are needed, and all of them are at hand."""
         return frozenset(_needed(derivations) & set(self._kept))
 
-    def begin(self, route: Route, rows: Rows, due: int) -> None:
-        """Get ready for a batch, of which so many events are due."""
+    def begin(self, route: Route, rows: Rows, due: int, first_sequence: int) -> None:
+        """Get ready for a batch, of which so many events are due; none is retained with a number below the first."""
         needed = _needed(route.derivations)
         for name in needed:
             if name not in self._kept and self.keeps(name, len(rows), due):
@@ -56,7 +56,7 @@ class KeptSources:
                 del self._kept[name]
         self._extended = {name: kept for name, kept in self._kept.items() if name in route.names}
         for kept in self._extended.values():
-            kept.drop_before(rows)
+            kept.drop_before(first_sequence)
 
     def keeps(self, name: str, rows: int, due: int) -> bool:
         """Whether matches of a query are kept if others need them, where so many events are due."""

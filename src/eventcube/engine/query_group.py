@@ -16,13 +16,13 @@ from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews
 from eventcube.engine.views.strategy import Parts
-from eventcube.optimizer.derivations import DerivationChoice
+from eventcube.optimizer.derivations import DerivationChoice, with_sources
 from eventcube.optimizer.program import StrategyCost
 from eventcube.optimizer.sharing import Candidate, SharingChoice
 from eventcube.options import INDEPENDENT
 from eventcube.plan.routes import Route, RouteTree, route_trees
 from eventcube.plan.steps import FilterByState, State
-from eventcube.plan.workload import StackKey
+from eventcube.plan.workload import Derivation, StackKey
 
 # Routes of different sets of due queries whose trees are kept.
 _MAX_TREES = 64
@@ -82,8 +82,8 @@ class QueryGroup:
         self, queries: list[RunningQuery], evaluation: Evaluation, states: States, batch: int
     ) -> Iterator[Result]:
         executions = _Executions(self.queries, evaluation, states, self._kept)
-        route = self._route(queries, executions)
-        self._kept.begin(route, evaluation.rows, executions.due)
+        route = self._route(queries, executions, evaluation)
+        self._kept.begin(route, evaluation.rows, executions.due, evaluation.first_sequence)
         for name in route.names:
             # Also of those that have nothing due, but that others are computed from.
             self.queries[name].ran = batch
@@ -133,9 +133,13 @@ class QueryGroup:
         stacks = derivation.deltas[delta - 1].stacks if derivation is not None and delta else None
         return Target(matches[name], executions.other(name, (source, delta, name in unrestricted), stacks))
 
-    def _route(self, queries: list[RunningQuery], executions: _Executions) -> Route:
+    def _route(self, queries: list[RunningQuery], executions: _Executions, evaluation: Evaluation) -> Route:
         """How the due queries are computed, and those that they are computed from."""
-        derivations = self.reuse.derivations([query.name for query in queries], executions)
+        names = [query.name for query in queries]
+        derivations = self.reuse.derivations(names, executions)
+        possible = {target: d for target, d in derivations.items() if self._is_possible(d, evaluation)}
+        if len(possible) < len(derivations):
+            derivations = with_sources(names, possible)
         sources = {source for d in derivations.values() for source in d.sources}
         wanted = {query.name for query in queries} | sources
         roots = [query for name, query in self.queries.items() if name in wanted and name not in derivations]
@@ -153,6 +157,11 @@ class QueryGroup:
             assert program is not None
             programs[name] = program
         return Route(programs, derivations, kept)
+
+    def _is_possible(self, derivation: Derivation, evaluation: Evaluation) -> bool:
+        """Whether all events are there: of a stack that was not retained for as long before, some may be missing."""
+        target, source = self.queries[derivation.target], self.queries[derivation.source]
+        return derivation.same_trigger or evaluation.can_derive(target.query, source.query)
 
     def _from_start(self, queries: list[RunningQuery], executions: _Executions) -> frozenset[str]:
         """The queries whose common first components are bound first, because that should cost less."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.positions import Positions
 from eventcube.engine.rows import Rows
+from eventcube.engine.saved import BOUND
 from eventcube.plan.workload import WorkloadQuery
 
 
@@ -45,25 +47,53 @@ class StackRetention:
             self.counts[arrangement.positions] = max(reach, self.counts.get(arrangement.positions, 0))
 
     @property
+    def numbers(self) -> dict[str, int]:
+        """The same as numbers with names; what is not there is 0."""
+        time = BOUND if self.for_ever else self.time or 0
+        return {"time": time, **{f"count{number}": reach for number, reach in self.counts.items()}}
+
+    @classmethod
+    def of_numbers(cls, numbers: Mapping[str, int]) -> StackRetention:
+        """What these numbers tell."""
+        counts = {int(name.removeprefix("count")): n for name, n in numbers.items() if name != "time" and n}
+        time = numbers.get("time", 0)
+        return cls(for_ever=time == BOUND, time=time, counts=counts)
+
+    @property
     def is_time_only(self) -> bool:
         """Whether events leave in order of time."""
         return not self.for_ever and not self.counts
 
 
 class Retention:
-    """What to retain of each stack for some queries; with `keep`, all events of that time at least."""
+    """What to retain of each stack for some queries; with `keep`, all events of that time at least.
+
+    Unless it is `derived`, no query is computed from others.
+    """
 
     def __init__(
-        self, queries: Mapping[str, WorkloadQuery], names: Iterable[str], stacks: int, keep: int | None = None
+        self,
+        queries: Mapping[str, WorkloadQuery],
+        names: Iterable[str],
+        stacks: int,
+        keep: int | None = None,
+        *,
+        derived: bool = True,
     ) -> None:
         self.stacks = [StackRetention(time=keep) for _ in range(stacks)]
         for query in map(queries.__getitem__, names):
             for number in set(query.stacks):
                 self.stacks[number].add(query)
             # It may be computed from matches of others that were due before, whose events it needs as long as its own.
-            for source in {d.source for d in query.derivations if not d.same_trigger}:
+            for source in {d.source for d in query.derivations if derived and not d.same_trigger}:
                 for number in set(queries[source].stacks):
                     self.stacks[number].add(query)
+
+    def within(self, others: Sequence[StackRetention]) -> Retention:
+        """No more of each stack than others retain of it."""
+        limited = copy(self)
+        limited.stacks = [own if other.reaches(own) else other for own, other in zip(self.stacks, others, strict=True)]
+        return limited
 
     @property
     def is_uniform(self) -> bool:

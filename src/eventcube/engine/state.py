@@ -11,7 +11,7 @@ import pyarrow as pa
 from eventcube.engine.idle_partitions import Hashes, IdlePartitions, hashes_of
 from eventcube.engine.positions import Positions
 from eventcube.engine.released import Released
-from eventcube.engine.retention import Retention, places_of
+from eventcube.engine.retention import Retention, StackRetention, places_of
 from eventcube.engine.rows import Rows
 from eventcube.engine.saved import BOUND, Saved, check_range, numbers
 from eventcube.engine.saved_rows import read_rows, row_columns, rows_table
@@ -67,8 +67,12 @@ class State:
         self._idle = IdlePartitions(plan.partitionings[0]) if separate else None
         # Whether rows leave only at the front, and sequence numbers have no gaps.
         self.gapless = self.retention.is_uniform and not any(plan.partitionings)
-        # For each stack whether an event has left it.
+        # For each stack whether an event has left it, and the time before which more may be missing than its
+        # retention tells: it was shorter then.
         self.has_lost = np.zeros(len(plan.stacks), np.bool_)
+        self.known_from = np.full(len(plan.stacks), BEGINNING)
+        # What the run retained that saved the state from which this one goes on.
+        self._saved_retention = Retention(plan.queries, plan.queries, len(plan.stacks), derived=False).stacks
         self.stacking = Stacking(plan)
         self._compacted = _MIN_COMPACTED
 
@@ -100,8 +104,8 @@ class State:
         if self._idle is not None:
             self._move_to_idle(self._idle, released)
 
-    def _purge(self, rows: Rows, watermark: int) -> None:
-        stacks = self.retention.still_needed(rows, watermark, self.positions)
+    def _purge(self, rows: Rows, watermark: int, retention: Retention | None = None) -> None:
+        stacks = (retention or self.retention).still_needed(rows, watermark, self.positions)
         self.has_lost |= [len(left) < len(stack) for left, stack in zip(stacks, rows.stacks, strict=True)]
         first = min((int(stack[0]) for stack in stacks if len(stack)), default=len(rows))
         rows = replace(rows, stacks=stacks).slice(first, len(rows) - first)
@@ -122,10 +126,26 @@ class State:
 
     def horizon(self, stacks: Iterable[int]) -> int:
         """The time from which on all events of these stacks are retained."""
-        if not self.has_lost[list(stacks)].any():
-            return BEGINNING
-        kept = [self.retention.stacks[number] for number in stacks]
-        return max(BEGINNING, self.watermark - min(BOUND if k.for_ever else k.time or 0 for k in kept))
+        numbers = [*stacks]
+        known = int(self.known_from[numbers].max())
+        if not self.has_lost[numbers].any():
+            return known
+        kept = [self.retention.stacks[number] for number in numbers]
+        return max(known, self.watermark - min(BOUND if k.for_ever else k.time or 0 for k in kept))
+
+    @property
+    def first_sequence(self) -> int:
+        """A number that no retained event is below; those of idle partitions are retained, too."""
+        first = int(self.rows.seq[0]) if len(self.rows) else self.sequence
+        return first if self._idle is None else min(first, self._idle.first_sequence)
+
+    def can_derive(self, query: WorkloadQuery, source: WorkloadQuery) -> bool:
+        """Whether all events are there for a query to be computed from matches of another, which were due before."""
+        known = int(self.known_from[list(source.stacks)].max())
+        needed = StackRetention()
+        needed.add(query)
+        by_time = not needed.for_ever and not needed.counts
+        return known == BEGINNING or (by_time and known <= self.watermark - (needed.time or 0))
 
     def reaches_before(self, time: int) -> bool:
         """Whether an event before a time may be retained."""
@@ -149,6 +169,10 @@ class State:
         """The events that came since a version and are retained, and the numbers of now; `ranked`: with their ranks."""
         self.gather()
         values = {"sequence": self.sequence, "watermark": self.watermark, "gaps": int(not self.gapless)}
+        if since == NOTHING:
+            values["retention"] = 1
+            for i, stack in enumerate(self.retention.stacks):
+                values |= {f"{name}_{i}": number for name, number in stack.numbers.items()}
         tables: dict[str, pa.Table] = {}
         rows = self.rows.slice_from(int(self.rows.seq.searchsorted(since.sequence)))
         rows = rows if self.gapless else rows.where(places_of(rows.stacks, len(rows)))
@@ -168,9 +192,12 @@ class State:
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
         places = range(len(self.positions))
-        known = ["sequence", "watermark", "gaps", *(f"{name}{i}" for name in ("total", "whole") for i in places)]
-        saved.check_fields(known)
+        retained = [f"{name}_{i}" for name in self._retained for i in range(len(self.plan.stacks))]
+        totals = [f"{name}{i}" for name in ("total", "whole") for i in places]
+        saved.check_fields(["sequence", "watermark", "gaps", "retention", *totals, *retained])
         self.gapless &= not saved.integer("gaps", 0, 1)
+        if saved.integer("retention", 0, 1):
+            self._saved_retention = [self._read_retention(saved, i) for i in range(len(self.plan.stacks))]
         self.has_lost[:] = True
         sequence = saved.integer("sequence", self.sequence, BOUND)
         self.watermark = saved.integer("watermark", BEGINNING, watermark)
@@ -181,11 +208,22 @@ class State:
                 check_range(numbers(table, ["n"])["n"], 0, BOUND, "n")
                 positions.restore(table, version, whole=bool(saved.integer(f"whole{i}", 0, 1)))
         # Events that came and left between two versions are not in the changes: those before them have left, too.
-        self._purge(self.rows, self.watermark)
+        retention = self.retention.within(self._saved_retention)
+        self._purge(self.rows, self.watermark, retention)
         fresh = read_rows(self, saved, sequence, watermark, rank)
         self.sequence = sequence
         self.rows = self.rows.append(fresh)
-        self._purge(self.rows, self.watermark)
+        self._purge(self.rows, self.watermark, retention)
+        for i, (own, theirs) in enumerate(zip(self.retention.stacks, self._saved_retention, strict=True)):
+            self.known_from[i] = BEGINNING if theirs.reaches(own) else self.watermark
+
+    @property
+    def _retained(self) -> list[str]:
+        """The names of the numbers that tell what is retained of a stack."""
+        return ["time", *(f"count{i}" for i in range(len(self.positions)))]
+
+    def _read_retention(self, saved: Saved, stack: int) -> StackRetention:
+        return StackRetention.of_numbers({name: saved.integer(f"{name}_{stack}", 0, BOUND) for name in self._retained})
 
     # Partitions that get no events at the moment.
 

@@ -12,8 +12,9 @@ from eventcube.engine.kernels import Ints
 from eventcube.engine.payload import Payload
 from eventcube.engine.positions import Positions
 from eventcube.engine.released import Released
+from eventcube.engine.retention import StackRetention
 from eventcube.engine.rows import Rows
-from eventcube.engine.state import State
+from eventcube.engine.state import BEGINNING, State
 from eventcube.engine.type_codes import TypeCodes
 from eventcube.plan.workload import StackScan, WorkloadPlan, WorkloadQuery
 
@@ -39,16 +40,26 @@ def take_over(new: State, old: State) -> None:
         else:
             positions.append(_counted(plain, new.positions[place]))
     had = _settled(old.plan.stacks, old)
-    new.has_lost[:] = [
-        any(lost and stack.covers(wanted) for stack, lost in zip(had, old.has_lost, strict=True))
-        for wanted in _settled(new.plan.stacks, old)
-    ]
+    for place, wanted in enumerate(_settled(new.plan.stacks, old)):
+        covering = [i for i, stack in enumerate(had) if stack.covers(wanted)]
+        new.has_lost[place] = old.has_lost[covering].any()
+        new.known_from[place] = _known_from(wanted, new.retention.stacks[place], covering, old)
     new.rows = replace(
         plain,
         positions=tuple(positions),
         stacks=tuple(
             new.stacking.fitting(stack, _places(stack, had, old), payload) for stack in _settled(new.plan.stacks, old)
         ),
+    )
+
+
+def _known_from(wanted: StackScan, retention: StackRetention, covering: Iterable[int], old: State) -> int:
+    """The time before which a stack may lack more than its retention tells, given the stacks that cover it."""
+    # All events that it takes are still to come, or at least those after the watermark.
+    unseen = old.watermark if wanted.since is None else BEGINNING
+    return min(
+        (int(old.known_from[i]) if old.retention.stacks[i].reaches(retention) else old.horizon([i]) for i in covering),
+        default=unseen,
     )
 
 
