@@ -42,7 +42,7 @@ class Kind(Enum):
     TIME = "a time"
     DURATION = "a duration"
     NULL = "null"
-    OTHER = "a value of a type that cannot be compared"
+    OTHER = "a list, a struct or the like"
 
     @property
     def numeric(self) -> bool:

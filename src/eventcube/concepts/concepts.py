@@ -64,7 +64,7 @@ class Concepts:
 
     def _add(self, children: Mapping[str, Any]) -> None:
         for concept, below in children.items():
-            self._names[str(concept)] = None
+            self._names[_name(concept)] = None
             if isinstance(below, str):
                 below = (below,)
             if not isinstance(below, Iterable | None):
@@ -79,7 +79,7 @@ class Concepts:
                 if isinstance(child, Mapping):
                     self._add(child)
                 for name in child if isinstance(child, Mapping) else (child,):
-                    self._place(str(name), str(concept))
+                    self._place(_name(name), str(concept))
 
     def _place(self, child: str, parent: str) -> None:
         if self.parents.get(child, parent) != parent:
@@ -207,3 +207,14 @@ class Concepts:
         while (parent := self.parents.get(path[-1])) is not None:
             path.append(parent)
         return path[::-1]
+
+
+def _name(written: Any) -> str:
+    """The name of a type, as it was written, or as a number is."""
+    name = str(written)
+    if written is None or not name:
+        raise InputError("a type has no name", code="EC311", hint="write a list of names: Computer: [INTC, MSFT]")
+    if name.upper() == "ANY":
+        hint = f"in queries, ANY is an event of any type; give {name!r} another name"
+        raise InputError(f"a type of the hierarchy cannot be called {name!r}", code="EC311", hint=hint)
+    return name

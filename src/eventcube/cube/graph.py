@@ -174,4 +174,5 @@ class CubeGraph:
 
 def _quoted(text: str) -> str:
     """Text in a Mermaid label."""
+    text = " ".join(text.splitlines())
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -42,6 +42,16 @@ def test_interrupted() -> None:
     assert result.stderr.strip() == "interrupted"
 
 
+def test_ctrl_c_while_the_command_is_loaded_ends_it() -> None:
+    code = (
+        "import sys\nclass Interrupts:\n    def find_spec(self, name, *_):\n"
+        "        if name == 'eventcube.cli.cube':\n            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\nfrom eventcube.cli import main"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "interrupted\n")
+
+
 def test_a_wrong_option_is_a_mistake(call: Call) -> None:
     assert call("run", "--frob").exit_code == 2
     assert call("frob").exit_code == 2

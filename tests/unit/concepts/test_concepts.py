@@ -110,3 +110,10 @@ def test_names_in_yaml_are_as_they_are_written(tmp_path: Path) -> None:
     assert concepts.children("Code") == ("007", "1.0", "2026-01-01")
     assert concepts.closure("Empty") == {"Empty"}
     assert concepts.closure("Other") == {"Other", "More", "on"}
+
+
+@pytest.mark.parametrize("below", [[None], [""], ["ANY"], ["any"], [{"A": [None]}]])
+def test_a_type_needs_a_name_that_queries_can_tell(below: list[Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        Concepts({"Top": below})
+    assert caught.value.code == "EC311"
