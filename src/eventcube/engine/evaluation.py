@@ -32,7 +32,8 @@ class Evaluation:
         """The events as a query sees them, whose slots have these stacks."""
         key = arrangement.sort_key
         if key not in self._sorted:
-            self._sorted[key] = SortedRows(self.rows, key, self._state.plan.dictionary)
+            lost, dictionary = bool(self._state.has_lost.any()), self._state.plan.dictionary
+            self._sorted[key] = SortedRows(self.rows, key, dictionary, have_lost=lost)
         return self._store(self._sorted[key], arrangement, stacks, states)
 
     def piece(self, rows: Rows, arrangement: Arrangement, stacks: tuple[int, ...], states: States) -> Store:

@@ -101,11 +101,11 @@ class SortedRows:
     """The events of one evaluation sorted by (key, order in time), shared by all queries that sort them so.
 
     A row is a position in that order. Rows of one key are a segment. Windows and intervals never leave a segment, so
-    all keys are handled together.
+    all keys are handled together. If no stack has lost an event, a stack that is part of another one still is.
     """
 
-    def __init__(self, events: Rows, key: Sequence[str], dictionary: Dictionary) -> None:
-        self.size = len(events)
+    def __init__(self, events: Rows, key: Sequence[str], dictionary: Dictionary, *, have_lost: bool = True) -> None:
+        self.size, self._have_lost = len(events), have_lost
         self.order: Ints | None = None
         starts = np.array([0, self.size], np.int64)
         if key:
@@ -162,8 +162,8 @@ class SortedRows:
                 rows = self._in_rows(self.events.stacks[key])
             else:
                 rows, *others = (self.stack(one).rows for one in key)
-                # The others are parts of it that have no event in common.
-                if len(rows) == sum(map(len, others)):
+                if not self._have_lost and len(rows) == sum(map(len, others)):
+                    # The others are parts of it that have no event in common.
                     rows = rows[:0]
                 for other in key[1:] if len(rows) else ():
                     rows = rows[~self.stack(other).has(rows)]
