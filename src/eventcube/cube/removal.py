@@ -89,7 +89,7 @@ class _Removal:
     def __init__(self, query: Query, removed: frozenset[str]) -> None:
         self.query, self.removed = query, removed
         self.quals = () if isinstance(query.pattern, Component) else query.pattern.quals
-        self.uncertain = set(_uncertain(query.pattern))
+        self.uncertain, self.negated = set(_uncertain(query.pattern)), set(_negated(query.pattern))
         self.equalities = self._equalities((*self.quals, *query.where))
 
     def with_left(self, left: tuple[Part, ...]) -> Query:
@@ -112,6 +112,11 @@ class _Removal:
     def _is_certain(self, qual: Qual) -> bool:
         """Whether a condition of the outermost operator applies to every match: none of its variables is optional."""
         return not any(a.var in self.uncertain for a in attributes(qual))
+
+    def _closes(self, qual: Qual) -> bool:
+        """Whether a chain without removed variables still holds: they are bound in every match, and none is negated."""
+        variables = {a.var for a in attributes(qual)}
+        return not (variables & self.removed & self.uncertain or variables & self.negated)
 
     def _mentions(self, node: Qual | Value) -> bool:
         return any(a.var in self.removed for a in attributes(node))
@@ -160,7 +165,7 @@ class _Removal:
         if not self._mentions(qual):
             yield qual
             return
-        values = _chain_of_equals(qual) if self._is_certain(qual) else None
+        values = _chain_of_equals(qual) if self._closes(qual) else None
         if values is not None:
             yield from _chain([value for value in values if not self._mentions(value)])
             return
@@ -214,6 +219,18 @@ def _uncertain(part: Part, uncertain: bool = False) -> Iterator[str]:
         case _:
             for inner in part.parts:
                 yield from _uncertain(inner, uncertain or isinstance(part, Or))
+
+
+def _negated(part: Part) -> Iterator[str]:
+    """The variables of negated parts."""
+    match part:
+        case Component():
+            return
+        case Not(pattern):
+            yield from (component.name for component in components(pattern))
+        case _:
+            for inner in part.parts:
+                yield from _negated(inner)
 
 
 def _chain_of_equals(qual: Qual) -> list[Value] | None:

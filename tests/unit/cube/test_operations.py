@@ -93,6 +93,11 @@ def test_insertions(query: str, insertions: Any, expected: str) -> None:
         ),
         ("SEQ(A a, !B b, C c) WHERE a.k = b.k = c.k", [("B", 2)], "SEQ(A a, C c)"),
         ("SEQ(A a, OR(B b, D d), C c) WHERE a.k = b.k = c.k", [("OR", 2)], "SEQ(A a, C c)"),
+        (
+            "SEQ(OR(A a, B b), D d, C c) WHERE a.k = b.k = d.k = c.k",
+            [("D", 2)],
+            "SEQ(OR(A a, B b), C c) WHERE a.k = b.k = c.k",
+        ),
         ("SEQ(A a, SEQ(C c, D d, c.k = a.k, d.x > 1))", [("A", 1)], "SEQ(C c, D d, d.x > 1)"),
         ("SEQ(A a, B b, a.x > 1, b.x > 1) WHERE b.k = 1", [("A", 1)], "B b WHERE b.x > 1 AND b.k = 1"),
         # Conditions of negated parts take an equal attribute.
