@@ -35,7 +35,7 @@ KEEP, MATERIALIZE, TEST = 5.0, 2.0, 6.0
 RECORD = 8.0
 # One partial match whose range is sought, or only counted, a fence that narrows it, and one event that extends the
 # match: so much, and for each event that the match has already. These and the next ones fit the times of random plans.
-RANGE, COUNTED, FENCE, EXTEND, COPY = 2.3, 0.5, 2.1, 0.65, 0.25
+RANGE, COUNTED, FENCE, EXTEND, COPY = 2.3, 0.5, 2.1, 0.65, 0.3
 # One partial match that is tested: by the stack of an event (and if it is kept), by the state of one, by order or
 # window, as the latest of twins, and against a negated part.
 NARROW, NARROWED, BY_STATE, IN_ORDER, KEEP_LATEST, REJECT = 0.25, 1.8, 1.2, 1.0, 3.7, 6.0
@@ -45,7 +45,7 @@ CHUNK, CALL = 65_536, 5_000.0
 LINE, EVENTS_IN_LINE, CACHED = 1.5, 8, 1 << 17
 # One event of a store: the start, or the end, of its window, and its link into a stack; one event of a stack that is
 # sought in another one. All this is found once, whoever needs it.
-WINDOW, LINK, DIFFERENCE = 3.0, 0.75, 2.0
+WINDOW, LINK, DIFFERENCE = 5.0, 0.3, 2.0
 
 
 @dataclass(frozen=True, slots=True)
