@@ -169,10 +169,7 @@ class State:
         """The events that came since a version and are retained, and the numbers of now; `ranked`: with their ranks."""
         self.gather()
         values = {"sequence": self.sequence, "watermark": self.watermark, "gaps": int(not self.gapless)}
-        if since == NOTHING:
-            values["retention"] = 1
-            for i, stack in enumerate(self.retention.stacks):
-                values |= {f"{name}_{i}": number for name, number in stack.numbers.items()}
+        values |= self._saved_knowledge(whole=since == NOTHING)
         tables: dict[str, pa.Table] = {}
         rows = self.rows.slice_from(int(self.rows.seq.searchsorted(since.sequence)))
         rows = rows if self.gapless else rows.where(places_of(rows.stacks, len(rows)))
@@ -192,7 +189,7 @@ class State:
         `watermark` and `rank` are those of the input, which no event can exceed; without a rank it is the time.
         """
         places = range(len(self.positions))
-        retained = [f"{name}_{i}" for name in self._retained for i in range(len(self.plan.stacks))]
+        retained = [f"{name}_{i}" for name in ("known", *self._retained) for i in range(len(self.plan.stacks))]
         totals = [f"{name}{i}" for name in ("total", "whole") for i in places]
         saved.check_fields(["sequence", "watermark", "gaps", "retention", *totals, *retained])
         self.gapless &= not saved.integer("gaps", 0, 1)
@@ -215,7 +212,21 @@ class State:
         self.rows = self.rows.append(fresh)
         self._purge(self.rows, self.watermark, retention)
         for i, (own, theirs) in enumerate(zip(self.retention.stacks, self._saved_retention, strict=True)):
-            self.known_from[i] = BEGINNING if theirs.reaches(own) else self.watermark
+            ago = saved.integer(f"known_{i}", 0, 2 * BOUND)
+            known = self.watermark - ago + 1 if ago else BEGINNING
+            self.known_from[i] = known if theirs.reaches(own) else self.watermark
+
+    def _saved_knowledge(self, *, whole: bool) -> dict[str, int]:
+        """How long events are retained, unless a reader of changes knows, and since when that has been so."""
+        retained = self.retention.stacks
+        values = {}
+        if whole or not all(own.reaches(known) for own, known in zip(retained, self._saved_retention, strict=True)):
+            values["retention"] = 1
+            for i, stack in enumerate(retained):
+                values |= {f"{name}_{i}": number for name, number in stack.numbers.items()}
+        # A 0 is not saved.
+        known = enumerate(map(int, self.known_from))
+        return values | {f"known_{i}": self.watermark - time + 1 for i, time in known if time > BEGINNING}
 
     @property
     def _retained(self) -> list[str]:

@@ -57,7 +57,7 @@ def test_random_plans_are_different_and_run() -> None:
     plans = plans_of(workload.texts(50, counted=True), SCHEMA, concepts)
     chase = weighed(plan_shared(plans, concepts, "chase"), workload.trades("equal rates", 20_000).table())
     drawn = random_plans(chase, Random(1))
-    assert len({frozenset((t, w.source) for t, w in plan.items()) for plan in drawn}) > 6
+    assert len({frozenset((t, w.sources) for t, w in plan.items()) for plan in drawn}) > 6
     row = _estimate_row(WORKLOADS["4"], "equal rates", 5_000, 1)
     assert row.plans == 3
     assert row.least_ms <= row.most_ms

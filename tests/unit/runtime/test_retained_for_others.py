@@ -50,6 +50,26 @@ def test_a_state_goes_on_with_other_sharing(first: str, then: str) -> None:
     assert found["ab"] + sum(batch.num_rows for name, batch in after.finish() if name == "ab") == 4
 
 
+@pytest.mark.parametrize("then", PLANS)
+@pytest.mark.parametrize("between", PLANS)
+def test_changes_of_a_run_with_other_sharing_are_taken_on(between: str, then: str) -> None:
+    queries = {"a": "PATTERN A a WITHIN 10 us", "ab": "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 10 us"}
+
+    def runtime(sharing: str) -> ec.Runtime:
+        return ec.Runtime(queries, type="type", partition_by="k", separate=True, advise=False, sharing=sharing)
+
+    first, second, third, fourth = (runtime(sharing) for sharing in ("auto", between, then, then))
+    found = push(first, "A1")
+    whole = first.snapshot()
+    second.restore(whole)
+    version = second.version
+    found += push(second, "A2 A3")
+    third.restore(whole, second.snapshot(since=version))
+    fourth.restore(third.snapshot())
+    found += push(fourth, "B4 B5")
+    assert found["ab"] + sum(batch.num_rows for name, batch in fourth.finish() if name == "ab") == 6
+
+
 @pytest.mark.parametrize("keep", [None, "1 us", "1 day"])
 def test_a_state_and_changes_go_on_with_another_keep(keep: str | None) -> None:
     cube = ec.Cube({"q": "PATTERN SEQ(A a, B b) WITHIN 3 us"}, type="type")
