@@ -82,13 +82,20 @@ def _absence(
     below = sorted(concepts.closure(type_) - {type_}) if concepts is not None else []
     if type_ not in known or not below:
         message = f"unknown event type {type_!r}: no event has it"
-        hint = did_you_mean(type_, {*there, *known} - {type_}, "the input")
+        hint = _similar(type_, set(there), known)
     else:
         shown = ", ".join(below[:_LISTED]) + ", …" * (len(below) > _LISTED)
         message = f"no event has type {type_!r} or one below it: {shown}"
         hints = [did_you_mean(name, there, "the input") for name in (*below[:_LISTED], type_)]
         hint = next((h for h in hints if h is not None and h.startswith("did you mean")), hints[-1])
     return message, span, (hint or "the input has no types at all") + advice
+
+
+def _similar(type_: str, there: set[str], known: set[str]) -> str | None:
+    """A hint with the types of the events, and those that only the hierarchy has."""
+    if known - {type_} <= there:
+        return did_you_mean(type_, there - {type_}, "the input")
+    return did_you_mean(type_, (there | known) - {type_}, "the input and the hierarchy", verb="have")
 
 
 def skipped_type(
