@@ -12,6 +12,7 @@ from eventcube.cube.candidates import candidate_pairs
 from eventcube.cube.reduce import groups_of, reduced_edges
 from eventcube.cube.refinement import Change, Refinement, refinements_of
 from eventcube.cube.shape import shape_of
+from eventcube.language.printer import print_line
 from eventcube.plan.logical import LogicalQuery
 
 # The most lines shown of a graph, and the most characters of a query.
@@ -132,9 +133,8 @@ class CubeGraph:
                 todo += reversed(below)
 
     def _text(self, name: str) -> str:
-        """The query on one line, without the word PATTERN."""
-        lines = str(self.queries[name].query).removeprefix("PATTERN ").splitlines()
-        text = " ".join(line.strip() for line in lines)
+        """The query on one line, or its beginning."""
+        text = print_line(self.queries[name].query)
         return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
 
     def to_mermaid(self) -> str:

@@ -67,17 +67,17 @@ def ask(call: Call) -> Call:
     return invoke
 
 
-def test_counts_of_every_query_with_its_pattern(ask: Call) -> None:
+def test_counts_of_every_query_with_its_text(ask: Call) -> None:
     result = ask("--counts")
     rows = [line.replace("│", " ").split(maxsplit=2) for line in result.stdout.splitlines() if line.startswith("│")]
     assert {name: int(count) for name, count, _ in rows} == FOUND
-    assert "SEQ(Dallas a, !Austin x, Tulsa b)" in result.stdout
+    assert "SEQ(Dallas a, !Austin x, Tulsa b) WITHIN 1 hour" in result.stdout
     assert result.stderr.startswith("9 matches of 3 queries in 6 events, ")
     assert "partial matches made" in result.stderr
 
 
 def test_counts_as_csv_and_in_files(ask: Call, here: Path) -> None:
-    assert ask("--counts", "--format", "csv", "-q").stdout.splitlines()[1] == '"north",4,"SEQ(Texas a, Oklahoma b)"'
+    assert ask("--counts", "--format", "csv", "-q").stdout.splitlines()[1] == '"north",4,"SEQ(Texas a, Oklahoma b) WITHIN 1 hour"'
     ask("--counts", "--out", "counts.parquet")
     assert pq.read_table(here / "counts.parquet").select(["query", "matches"]).to_pylist() == [
         {"query": name, "matches": count} for name, count in FOUND.items()
