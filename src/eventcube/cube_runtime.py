@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,10 @@ from eventcube.cube.places import ConceptChanges, PatternChanges
 from eventcube.cube.refinement import refinements
 from eventcube.engine.kept_matches import Keep
 from eventcube.errors import EventCubeError, OptionError, did_you_mean
+from eventcube.language.identifiers import ANY
 from eventcube.language.syntax import Query
 from eventcube.options import Options, invalid_argument, is_whole, microseconds
+from eventcube.plan.logical import LogicalQuery, Slot
 from eventcube.runtime.changing import Answer, add_query, answer_from
 from eventcube.runtime.queries import Queries
 from eventcube.runtime.runtime import Runtime
@@ -125,8 +127,10 @@ class KeptRun:
         assert runtime is not None
         assert runtime.workload is not None
         if name in runtime.queries:
-            hint = "its matches are in the result of the call that kept them"
-            raise OptionError(f"{name} was asked with the events", code="EC482", hint=hint)
+            hint = "answer is for queries that the cube got after that call"
+            raise OptionError(
+                f"the call that kept matches gave the result of {name!r} already", code="EC482", hint=hint
+            )
         bound = runtime.plans_of({name: query}, runtime.workload.schema)[name].bound
         coarser = [other for other, plan in runtime.plans.items() if refinements(bound, plan.bound)]
         # Those that were not dropped for their number come first, and then those with the fewest to go through.
@@ -135,6 +139,22 @@ class KeptRun:
             if answer is not None:
                 self._answers[name] = answer
                 return answer
-        why = "no query whose matches are kept is coarser" if not coarser else f"not from those of {', '.join(coarser)}"
-        hint = "cube.match(events) asks the events"
-        raise OptionError(f"{name} cannot be answered from kept matches: {why}", code="EC482", hint=hint)
+        why = self._refusal(runtime, bound, coarser)
+        hint = "cube.match(events, keep=…) searches the events again, for this query, too"
+        raise OptionError(f"{name!r} cannot be answered from kept matches: {why}", code="EC482", hint=hint)
+
+    @staticmethod
+    def _refusal(runtime: Runtime, bound: LogicalQuery, coarser: Sequence[str]) -> str:
+        """Why a query cannot be computed from kept matches, in words."""
+        if not coarser:
+            return "no query whose matches are kept is coarser"
+        kept = [slot for other in runtime.bound_queries.values() for slot in other.slots]
+        missing = [slot for slot in bound.slots if not any(_has_types_of(other, slot) for other in kept)]
+        if missing:
+            types = " and ".join(dict.fromkeys(slot.type or ANY for slot in missing))
+            return f"the events of type {types} were not kept"
+        return f"those of {', '.join(coarser)}, with the events that were kept, are not enough"
+
+
+def _has_types_of(kept: Slot, wanted: Slot) -> bool:
+    return kept.types is None or (wanted.types is not None and wanted.types <= kept.types)

@@ -87,7 +87,7 @@ class Cube:
         return len(self.queries)
 
     def __repr__(self) -> str:
-        return f"<Cube: {', '.join(self.queries)}>"
+        return f"<Cube: {', '.join(self.queries) or 'no queries'}>"
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -170,7 +170,7 @@ class Cube:
         With `keep`, up to so many matches are kept, and the events, so that `answer` can tell those of finer queries.
         """
         start = self._keeping(events, keep)
-        return find_matches(events, self.queries, self._options(settings), counters=counters, start=start)
+        return find_matches(events, self._asked(), self._options(settings), counters=counters, start=start)
 
     @takes_settings
     def match_all(
@@ -187,7 +187,7 @@ class Cube:
         `keep` is as in `match`.
         """
         start = self._keeping(events, keep)
-        return match_each(events, self.queries, self._options(settings), flat=flat, counters=counters, start=start)
+        return match_each(events, self._asked(), self._options(settings), flat=flat, counters=counters, start=start)
 
     @takes_settings
     def counts(
@@ -199,7 +199,7 @@ class Cube:
         is as in `match`: matches that are kept are made.
         """
         start = self._keeping(events, keep)
-        return count_matches(events, self.queries, self._options(settings), counters=counters, start=start)
+        return count_matches(events, self._asked(), self._options(settings), counters=counters, start=start)
 
     def answer(self, name: str) -> Answer:
         """The result of a query of the cube, from the kept matches of a coarser one: no event is searched again.
@@ -230,7 +230,7 @@ class Cube:
 
         See `ec.explain`; with `counts` they run as for `counts`, which costs less, and with `analyze` over all events.
         """
-        queries, chosen = self.queries, self._options(settings)
+        queries, chosen = self._asked(), self._options(settings)
         if counts:
             queries, chosen = counting_queries(queries), replace(chosen, limit=None)
         return explain_queries(queries, events, chosen, analyze=analyze)
@@ -251,6 +251,10 @@ class Cube:
         """
         options = self._options(settings)
         return CubeRuntime.of(self, options, keep, schema=schema, separate=separate, advise=advise)
+
+    def _asked(self) -> dict[str, Query]:
+        """The queries, of which there must be one."""
+        return queries_by_name(self.queries)
 
     def _options(self, settings: Mapping[str, Any]) -> Options:
         """The options of an answer: the cube's settings, and others that do not contradict them."""

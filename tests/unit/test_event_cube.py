@@ -91,6 +91,15 @@ def test_moves_are_compared_by_columns_that_are_known() -> None:
     assert claims == [[True], [False]]
 
 
+def test_a_cube_without_queries_says_so() -> None:
+    own = ec.Cube("PATTERN A a")
+    own.remove("q1")
+    assert (str(own), repr(own)) == ("no queries", "<Cube: no queries>")
+    assert "no queries" in own._repr_html_()
+    for call in (own.counts, own.match, own.match_all, own.explain):
+        assert "EC413]: there is no query" in _told(lambda call=call: call(EVENTS))  # type: ignore[misc]
+
+
 def test_limits_bound_counts() -> None:
     own = ec.Cube({"few": "PATTERN G g LIMIT 2", "none": "PATTERN Zebra z", "all": "PATTERN G g"})
     with pytest.warns(ec.EventCubeWarning, match="Zebra"):
@@ -127,6 +136,8 @@ def test_bad_input_is_told_in_one_message_each() -> None:
     own = cube()
     cases: list[tuple[Callable[[], object], str, str]] = [
         (lambda: ec.Cube({}), "EC413", "there is no query"),
+        (lambda: ec.Cube({" ": "PATTERN A a"}), "EC413", "the name of a query is empty"),
+        (lambda: own.concept_drill_down("q1", [("TX", "D", 1)], name=""), "EC413", "the name of a query is empty"),
         (lambda: own["q"], "EC467", "has no query 'q'"),
         (lambda: own.concept_drill_down("q1", [("TX", "T", 1)]), "EC462", "not below"),
         (lambda: own.concept_drill_down("q1", [("TX", "D", 1)], name="q2"), "EC469", "already"),
@@ -225,6 +236,12 @@ def test_a_move_takes_one_change_or_several() -> None:
 @pytest.mark.parametrize("move", ["concept_drill_down", "concept_roll_up", "pattern_drill_down", "pattern_roll_up"])
 def test_changes_of_another_form(move: str, changes: Any) -> None:
     assert "error[EC414]: a change cannot be" in _told(lambda: getattr(cube(), move)("q2", changes))
+
+
+def test_a_change_without_its_position_is_shown_as_a_whole() -> None:
+    told = _told(lambda: cube().concept_drill_down("q1", ("TX", "D")))  # type: ignore[arg-type]
+    assert told.startswith("error[EC414]: a change cannot be ('TX', 'D')\n")
+    assert told.endswith(": the position is missing")
 
 
 @pytest.mark.parametrize("counts", [False, True])

@@ -99,10 +99,10 @@ class CubeGraph:
 
     def __str__(self) -> str:
         """The graph as an indented tree, from coarser to finer queries."""
-        return "\n".join(self._lines())
+        return "\n".join(self._lines()) or "no queries"
 
     def _repr_html_(self) -> str:
-        return markup.page(markup.tree(markup.branches(self._lines())))
+        return markup.page(markup.tree(markup.branches(str(self).splitlines())))
 
     def _lines(self) -> list[str]:
         lines: list[str] = []

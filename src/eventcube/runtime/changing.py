@@ -49,7 +49,8 @@ class Answer:
         if self.source is None:
             return f"{self.name}: sees the events from {since} on"
         rows = f"{self.matches.num_rows:,} row{'s' if self.matches.num_rows != 1 else ''}"
-        return f"{self.name}: {rows} from {self.reused:,} kept matches of {self.source}, complete from {since} on"
+        kept = f"{self.reused:,} kept match{'es' if self.reused != 1 else ''}"
+        return f"{self.name}: {rows} from {kept} of {self.source}, complete from {since} on"
 
 
 def add_query(runtime: Runtime, name: str, query: str | Query, source: str | None = None) -> Answer:

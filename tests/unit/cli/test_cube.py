@@ -77,7 +77,10 @@ def test_counts_of_every_query_with_its_text(ask: Call) -> None:
 
 
 def test_counts_as_csv_and_in_files(ask: Call, here: Path) -> None:
-    assert ask("--counts", "--format", "csv", "-q").stdout.splitlines()[1] == '"north",4,"SEQ(Texas a, Oklahoma b) WITHIN 1 hour"'
+    assert (
+        ask("--counts", "--format", "csv", "-q").stdout.splitlines()[1]
+        == '"north",4,"SEQ(Texas a, Oklahoma b) WITHIN 1 hour"'
+    )
     ask("--counts", "--out", "counts.parquet")
     assert pq.read_table(here / "counts.parquet").select(["query", "matches"]).to_pylist() == [
         {"query": name, "matches": count} for name, count in FOUND.items()
