@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.cube import operations
-from eventcube.cube.columns import guessed_schema, of_any_kind
+from eventcube.cube.columns import guessed_schema, not_guessed, of_any_kind
 from eventcube.cube.graph import CubeGraph
 from eventcube.cube.moves import Moves, moves
 from eventcube.cube.places import ConceptChanges, PatternChanges
@@ -114,8 +114,7 @@ class Cube:
             # Tell mistakes that have nothing to do with kinds of columns.
             any_kind = of_any_kind(schema)
             for_each(names, lambda name: bind(self.queries[name], any_kind, self.concepts))
-            hint = f"give Cube(…, columns=events.schema), as the kinds of columns cannot be guessed: {error.message}"
-            raise OptionError("the columns of the events are not known", code="EC468", hint=hint) from None
+            raise not_guessed(error, self.queries.values(), schema) from None
 
     def moves(self, name: str) -> Moves:
         """The drill-downs and roll-ups that there are from a query."""

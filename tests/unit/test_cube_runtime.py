@@ -291,7 +291,11 @@ def test_one_match_is_told_as_one() -> None:
     cube = _cube()
     cube.match(pa.table({"ts": [1, 2], "place": ["D", "T"]}), keep=1, **SETTINGS)
     cube.concept_drill_down("q", ("TX", "D", 1), name="fine")
-    assert str(cube.answer("fine")).startswith("fine: 1 row from 1 kept match of q, complete from")
+    answer = cube.answer("fine")
+    assert str(answer) == "fine: 1 row from 1 kept match of q, complete from the beginning on"
+    assert repr(answer) == f"<Answer: {answer}>"
+    assert f"<b>{answer}</b>" in answer._repr_html_()
+    assert "SEQ</b>(D a, OK b)" in answer._repr_html_()
 
 
 def test_one_unnamed_query_takes_no_others() -> None:

@@ -68,6 +68,8 @@ def test_the_graph_of_the_paper() -> None:
     assert edges["q2", "q6"] == "pattern"
     assert edges["q3", "q6"] == "pattern"
     assert edges["q4", "q7"] == "concept"
+    frame = pd.DataFrame(cube().graph.edges)
+    assert dict(zip(zip(frame.coarser, frame.finer, strict=True), frame.change, strict=True)) == edges
 
 
 def test_moves_add_queries() -> None:
@@ -122,10 +124,15 @@ def test_a_graph_needs_no_columns() -> None:
 
 
 def test_columns_that_cannot_be_guessed_are_asked_for() -> None:
-    own = ec.Cube({"odd": "PATTERN SEQ(A a, B b, a.x = 1, b.x = 'one')"})
-    with pytest.raises(OptionError, match=r"columns=events\.schema") as caught:
-        _ = own.graph
-    assert caught.value.code == "EC468"
+    own = ec.Cube({"fine": "PATTERN A a", "odd": "PATTERN SEQ(A a, B b, a.x = 1, b.x = 'one')"})
+    for call in (lambda: own.graph, lambda: own.moves("odd")):
+        assert _told(call) == (
+            "error[EC468]: the kinds of columns cannot be guessed: cannot compare a number with text\n"
+            " --> odd:1:32\n"
+            "  1 | PATTERN SEQ(A a, B b, a.x = 1, b.x = 'one')\n"
+            "    |                                ^^^^^^^^^^^\n"
+            "hint: give Cube(…, columns=events.schema); otherwise x is taken for a number"
+        )
     with pytest.raises(OptionError, match=r"columns=events\.schema"):
         own.moves("odd")
     known = ec.Cube({"one": "PATTERN SEQ(A a, B b, a.x = b.x)"}, columns=pa.schema({"x": pa.string()}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from eventcube import markup
@@ -24,16 +24,18 @@ _LEAST_FIRST = (Change.EQUAL, Change.CONDITION, Change.CONCEPT, Change.PATTERN, 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Two queries of which one refines the other, in one or more ways."""
+    """Two queries of which one refines the other, in one or more ways; `change` is the least of these.
+
+    A field for each, so that `pandas.DataFrame(graph.edges)` has all of them.
+    """
 
     finer: str
     coarser: str
     refinements: tuple[Refinement, ...]
+    change: Change = field(init=False)
 
-    @property
-    def change(self) -> Change:
-        """The least change from the one to the other."""
-        return min((r.change for r in self.refinements), key=_LEAST_FIRST.index)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "change", min((r.change for r in self.refinements), key=_LEAST_FIRST.index))
 
 
 class CubeGraph:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from eventcube import markup
 from eventcube.engine.reuse.derive import derivation_between
 from eventcube.engine.succession import is_past
 from eventcube.errors import OptionError, did_you_mean
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _FIRST_TIME = -62_135_596_800_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """What a runtime says of a query that was added: its result over the past, and from when on that is complete.
 
@@ -43,6 +44,12 @@ class Answer:
     complete_from: datetime | int | None
     source: str | None = None
     reused: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Answer: {self}>"
+
+    def _repr_html_(self) -> str:
+        return markup.page(markup.heading(str(self)), markup.query(str(self.query)))
 
     def __str__(self) -> str:
         since = "the beginning" if self.complete_from is None else f"{self.complete_from}"

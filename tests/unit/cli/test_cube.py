@@ -164,6 +164,7 @@ def test_settings_are_read_as_on_the_command_line(here: Path) -> None:
 
 def test_the_graph_needs_no_events(call: Call, here: Path) -> None:
     assert call("cube", "moves.yaml", "--graph", "-").stdout == GRAPH
+    assert [edge["finer"] for edge in json.loads(call("cube", "moves.yaml", "--graph", "-", "--json").stdout)["edges"]]
     result = call("cube", "moves.yaml", "--graph", "moves.mmd")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "graph written to moves.mmd\n")
     mermaid = (here / "moves.mmd").read_text("utf-8")
@@ -191,7 +192,9 @@ def test_a_graph_whose_columns_cannot_be_guessed(call: Call, here: Path) -> None
     (here / "clash.yaml").write_text(text.replace("b.person > a.n", "b.person > 1"), encoding="utf-8")
     result = call("cube", "clash.yaml", "--graph", "-")
     assert result.exit_code == 2
-    assert result.stderr.startswith("error[EC468]: the columns of the events are not known\nhint: name an INPUT: ")
+    assert result.stderr.startswith("error[EC468]: the kinds of columns cannot be guessed: cannot compare")
+    assert "\n --> odd:1:" in result.stderr
+    assert "\nhint: name an INPUT; " in result.stderr
     told = call("cube", "clash.yaml", "numbered.csv", "--graph", "-", "--explain")
     assert "error[EC210]: cannot compare" in told.stderr
     assert call("cube", "odd.yaml", "numbered.csv", "--graph", "-", "--explain").exit_code == 0

@@ -189,7 +189,7 @@ def _remove(*changes: Any) -> Move:
             "SEQ(TX, OK)",
             _drill(("TX", "D", "1")),
             "EC414",
-            r"a change cannot be \('TX', 'D', '1'\)\nhint: give \('Computer', .*: the position is a whole number, not '1'",
+            r"cannot be \('TX', 'D', '1'\)\nhint: give \('Computer', .*: the position is a whole number, not '1'",
         ),
         ("SEQ(TX, OK)", _drill(("TX", "D")), "EC414", r"cannot be \('TX', 'D'\)\nhint: .*: the position is missing"),
         (
@@ -213,7 +213,7 @@ def _remove(*changes: Any) -> Move:
             "SEQ(G, !D, A)",
             _drill(("D", "DHospital", 2)),
             "EC462",
-            "'DHospital' .*\nhint: the part is negated, so its type goes up on a drill-down; above D: TX, ANY; DHospital",
+            "'DHospital' .*\nhint: the part is negated, so its type goes up on a drill-down; above D: TX, ANY; DH",
         ),
         ("SEQ(G, !D, A)", _roll(("D", "TX", 2)), "EC462", "negated, so its type goes down on a roll-up; below D: "),
         ("SEQ(TX, OK)", _drill(("TX", "DHospitl", 1)), "EC318", "no type 'DHospitl'\nhint: did you mean 'DHospital'"),
