@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from eventcube.cube.moves import Move
 from eventcube.cube.places import ConceptChanges, PatternChanges
 from eventcube.cube.refinement import refinements
 from eventcube.engine.kept_matches import Keep
@@ -67,6 +68,7 @@ class CubeRuntime(Runtime):
         kept = Keep(0 if keep is None else microseconds(keep), MOST_MATCHES, counted=keep is not None)
         runtime = cls.from_options(cube.queries, options, schema=schema, separate=separate, advise=advise, keep=kept)
         runtime.cube = cube.copy()
+        runtime.cube.advises = advise
         return runtime
 
     def set_queries(self, queries: Mapping[str, Query]) -> None:
@@ -90,6 +92,10 @@ class CubeRuntime(Runtime):
         """Add a query without some parts, which sees the events from now on; see `Cube.pattern_roll_up`."""
         return self._move(query, lambda: self.cube.pattern_roll_up(query, removals, name=name))
 
+    def apply(self, query: str, move: Move, *, name: str | None = None) -> Answer:
+        """Add the query that a move gives, one of `cube.moves(query)`; see `Cube.apply`."""
+        return self._move(query, lambda: self.cube.apply(query, move, name=name))
+
     def _move(self, source: str, move: Callable[[], Query]) -> Answer:
         self.check_ready()
         if source not in self.queries:
@@ -105,13 +111,15 @@ class CubeRuntime(Runtime):
 
 
 class KeptRun:
-    """A run over a whole table whose matches are kept, `most` of all queries, so that others can be answered later."""
+    """A run of queries over a whole table, `most` of whose matches are kept, so that others can be answered later."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, queries: Mapping[str, Query]) -> None:
         if not is_whole(most) or most < 1:
             raise invalid_argument("keep", most, "how many matches to keep at most")
         self._keep = Keep(_FOR_EVER, int(most))
         self.runtime: Runtime | None = None
+        # The queries that the run knows, those that were answered since, too.
+        self._queries = dict(queries)
         self._answers: dict[str, Answer] = {}
 
     def start(self, queries: Queries, options: Options, *, schema: pa.Schema, separate: bool = False) -> Runtime:
@@ -121,6 +129,9 @@ class KeptRun:
 
     def answer(self, name: str, query: Query) -> Answer:
         """The result of a query, computed from kept matches of a coarser one."""
+        if self._queries.get(name, query) != query:
+            hint = "give this one another name, or call cube.match(events, keep=…) again"
+            raise OptionError(f"the kept matches know another query {name!r}", code="EC482", hint=hint)
         if name in self._answers:
             return self._answers[name]
         runtime = self.runtime
@@ -137,7 +148,7 @@ class KeptRun:
         for source in sorted(coarser, key=runtime.workload.engine.kept_of):
             answer = answer_from(runtime, name, query, source)
             if answer is not None:
-                self._answers[name] = answer
+                self._queries[name], self._answers[name] = query, answer
                 return answer
         why = self._refusal(runtime, bound, coarser)
         hint = "cube.match(events, keep=…) searches the events again, for this query, too"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import pyarrow as pa
 
@@ -13,12 +13,13 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.cube import operations
 from eventcube.cube.columns import guessed_schema, not_guessed, of_any_kind
 from eventcube.cube.graph import CubeGraph
-from eventcube.cube.moves import Moves, moves
+from eventcube.cube.moves import Move, Moves, change_of, moves
 from eventcube.cube.places import ConceptChanges, PatternChanges
 from eventcube.cube_runtime import CubeRuntime, KeptRun
 from eventcube.engine.counts import Counts
-from eventcube.errors import BindError, OptionError, did_you_mean, for_each
-from eventcube.explain import Explanation, explain_queries
+from eventcube.errors import BindError, InputError, OptionError, did_you_mean, for_each, warn
+from eventcube.explain import Explanation, columns_of, explain_queries
+from eventcube.language.check import components
 from eventcube.language.syntax import Query
 from eventcube.match import Start, count_matches, counting_queries, find_matches, match_each
 from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
@@ -30,6 +31,7 @@ from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.schema import EventSchema
 from eventcube.settings import takes_settings
+from eventcube.slips import misspelt_types
 
 
 class Cube:
@@ -48,24 +50,35 @@ class Cube:
 
     @takes_settings
     def __init__(
-        self, queries: Queries, *, columns: pa.Schema | None = None, **settings: Unpack[MeaningSettings]
+        self, queries: Queries, *, columns: Any = None, advise: bool = True, **settings: Unpack[MeaningSettings]
     ) -> None:
         """Parse the queries.
 
-        `columns` are those of the events: without them, `graph` guesses what kinds of values they have. The settings
-        hold for `graph` and all answers; what is not set here can be set for each answer.
+        `columns` are those of the events, as a schema of Arrow, Spark or polars, the dtypes of pandas, or the events
+        themselves: without them, `graph` guesses what kinds of values they have. The settings hold for `graph` and all
+        answers; what is not set here can be set for each answer. Warns of types that look like those of the hierarchy,
+        unless `advise` is False.
         """
-        self.queries = queries_by_name(queries)
-        if columns is not None and not isinstance(columns, pa.Schema):
-            raise invalid_argument("columns", columns, "an Arrow schema, as table.schema is")
-        self.columns = columns
+        self.queries: dict[str, Query] = {}
+        self.columns = None if columns is None else _columns_of(columns)
         self.settings = settings
         self.concepts = options(**settings).concepts
+        self.advises = advise
         self._kept: KeptRun | None = None
+        self._take(queries_by_name(queries))
 
     def copy(self) -> Cube:
         """Another cube with the same queries, hierarchy and settings."""
-        return Cube(self.queries, columns=self.columns, **self.settings)
+        other = Cube(self.queries, columns=self.columns, advise=False, **self.settings)
+        other.advises = self.advises
+        return other
+
+    def add(self, name: str, query: str | Query) -> Query:
+        """Add a query; `cube[name] = query` replaces one that is there."""
+        if name in self.queries:
+            raise OptionError(f"the cube has a query {name!r} already", code="EC469", hint="give it another name")
+        self[name] = query
+        return self[name]
 
     def remove(self, name: str) -> None:
         """Remove a query."""
@@ -73,6 +86,21 @@ class Cube:
 
     def __getitem__(self, name: str) -> Query:
         return self.queries[self._known(name)]
+
+    def __setitem__(self, name: str, query: str | Query) -> None:
+        added = queries_by_name({name: query})
+        if self.columns is not None:
+            bind(added[name], guessed_schema(added.values(), self.settings, self.columns), self.concepts)
+        self._take(added)
+
+    def _take(self, added: Mapping[str, Query]) -> None:
+        """Take queries, and warn of types in them that are probably misspelt, if others have not got them already."""
+        if self.advises and self.concepts is not None:
+            known = {component.type for query in self.queries.values() for component in components(query.pattern)}
+            for query in added.values():
+                for problem in misspelt_types(query, self.concepts, known):
+                    warn(problem, query.text, query.source)
+        self.queries.update(added)
 
     def _known(self, name: str) -> str:
         if name not in self.queries:
@@ -142,6 +170,11 @@ class Cube:
         """Add a query without some parts, (type, position in the old query) each."""
         return self._add(query, operations.pattern_roll_up(self[query], removals), name)
 
+    def apply(self, query: str, move: Move, *, name: str | None = None) -> Query:
+        """Add the query that a move gives, one of `moves(query)`."""
+        changes = change_of(move)
+        return cast("Query", getattr(self, move.operation)(query, changes, name=name))
+
     def _hierarchy(self) -> Concepts:
         if self.concepts is None:
             raise OptionError("the cube has no hierarchy of types", code="EC458", hint="give Cube(…, concepts=…)")
@@ -150,13 +183,7 @@ class Cube:
     def _add(self, source: str, query: Query, name: str | None) -> Query:
         if name is None:
             name = next(n for i in range(1, len(self) + 2) if (n := f"{source}.{i}") not in self.queries)
-        if name in self.queries:
-            raise OptionError(f"the cube has a query {name!r} already", code="EC469", hint="give it another name")
-        added = queries_by_name({name: query})
-        if self.columns is not None:
-            bind(added[name], guessed_schema(added.values(), self.settings, self.columns), self.concepts)
-        self.queries.update(added)
-        return self.queries[name]
+        return self.add(name, query)
 
     # Answers.
 
@@ -218,7 +245,7 @@ class Cube:
         if is_spark(events):
             hint = "cache the DataFrame of matches, or give the events as Arrow, pandas or polars"
             raise OptionError("matches of a DataFrame of Spark cannot be kept", code="EC482", hint=hint)
-        self._kept = KeptRun(keep)
+        self._kept = KeptRun(keep, self.queries)
         return self._kept.start
 
     @takes_settings
@@ -267,3 +294,10 @@ class Cube:
                     hint=f"leave {name} out here, or make a Cube(…, {name}=…) with the other one",
                 )
         return chosen
+
+
+def _columns_of(given: Any) -> pa.Schema:
+    try:
+        return columns_of(given)
+    except InputError:
+        raise invalid_argument("columns", given, "the schema of the events, or the events") from None

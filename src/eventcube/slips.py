@@ -5,7 +5,7 @@ Every function returns a diagnostic, or None; the caller reports it as a warning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -27,6 +27,8 @@ SAMPLED = 10_000
 ENOUGH_ROWS, _NEARLY_ALL = 100, 0.9
 # Warn of this share of skipped rows: of at least 20 rows at the end of the input, and of 1000 before it.
 _TENTH, _FEW_ROWS, _MANY_ROWS = 0.1, 20, 1000
+# A type that is so similar to one of the hierarchy is probably that one.
+_NEARLY_THE_SAME = 0.8
 # The most names listed.
 _LISTED = 5
 # Suggest a time unit if it puts all whole-number times into these years.
@@ -96,6 +98,18 @@ def _similar(type_: str, there: set[str], known: set[str]) -> str | None:
     if known - {type_} <= there:
         return did_you_mean(type_, there - {type_}, "the input")
     return did_you_mean(type_, (there | known) - {type_}, "the input and the hierarchy", verb="have")
+
+
+def misspelt_types(query: Query, concepts: Concepts, allowed: Collection[str | None] = ()) -> Iterator[Diagnostic]:
+    """Types that the hierarchy does not have, but nearly, and that are not among the allowed ones."""
+    for component in components(query.pattern):
+        type_ = component.type
+        if type_ is None or type_ in allowed or type_ in concepts:
+            continue
+        hint = did_you_mean(type_, concepts.names, "the hierarchy", cutoff=_NEARLY_THE_SAME)
+        if hint is not None and hint.startswith("did you mean"):
+            span = _type_span(component, query.text)
+            yield Diagnostic("EC506", f"the hierarchy has no type {type_!r}", span, hint)
 
 
 def skipped_type(

@@ -67,6 +67,14 @@ def test_a_drill_down_is_answered_from_kept_matches_and_goes_on(move: str, shari
     assert sorted(_pairs([*before, *later], "q")) == _alone(runtime.queries["q"], events)
 
 
+def test_a_move_is_applied() -> None:
+    runtime = _cube().runtime(separate=True, **SETTINGS)
+    list(runtime.push(_events(100)))
+    (move,) = (m for m in runtime.cube.moves("q") if m.change == ("TX", "D", 1))
+    assert runtime.apply("q", move, name="fine").source == "q"
+    assert list(runtime.queries) == list(runtime.cube) == ["q", "fine"]
+
+
 def test_what_was_dropped_is_not_claimed() -> None:
     events = _events(300)
     runtime = _cube().runtime(keep="50 us", separate=True, **SETTINGS)

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StringType, StructType
 
 import eventcube as ec
 from eventcube.errors import OptionError
@@ -133,8 +134,6 @@ def test_columns_that_cannot_be_guessed_are_asked_for() -> None:
             "    |                                ^^^^^^^^^^^\n"
             "hint: give Cube(…, columns=events.schema); otherwise x is taken for a number"
         )
-    with pytest.raises(OptionError, match=r"columns=events\.schema"):
-        own.moves("odd")
     known = ec.Cube({"one": "PATTERN SEQ(A a, B b, a.x = b.x)"}, columns=pa.schema({"x": pa.string()}))
     assert len(known.graph.queries) == 1
 
@@ -220,7 +219,75 @@ def test_mistakes_in_the_graph_are_told_without_internal_names() -> None:
         _ = own.graph
     assert str(caught.value).count("hint: the input has: k, ts, type") == 3
     assert "EC201" in _told(lambda: ec.Cube({"q": "PATTERN SEQ(A a, B b, c.x = 1)"}).graph), "no matter of columns"
-    assert "EC414" in _told(lambda: ec.Cube(QUERIES, columns=EVENTS))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        EVENTS,
+        EVENTS.schema,
+        EVENTS.to_pandas(),
+        EVENTS.to_pandas().dtypes,
+        pl.DataFrame(EVENTS),
+        pl.DataFrame(EVENTS).lazy(),
+        pl.DataFrame(EVENTS).schema,
+        StructType().add("ts", LongType()).add("type", StringType()).add("k", LongType()),
+    ],
+    ids=lambda columns: f"{type(columns).__module__.split('.')[0]} {type(columns).__name__}",
+)
+def test_columns_of_every_kind(columns: Any) -> None:
+    own = ec.Cube({"q": "PATTERN SEQ(A a, B b, a.k = b.k)"}, columns=columns)
+    assert len(own.graph.queries) == 1
+    assert "hint: b.k holds numbers" in _told(lambda: own.add("odd", "PATTERN SEQ(A a, B b, b.k = 'x')"))
+
+
+@pytest.mark.parametrize("columns", [5, ["ts", "k"], "ts"])
+def test_what_are_no_columns(columns: Any) -> None:
+    assert "EC414]: columns cannot be" in _told(lambda: ec.Cube(QUERIES, columns=columns))
+
+
+def test_queries_are_added_and_replaced() -> None:
+    own = cube()
+    assert str(own.add("q8", "PATTERN G g")) == "PATTERN G g"
+    assert "EC469]: the cube has a query 'q8' already" in _told(lambda: own.add("q8", "PATTERN A a"))
+    own.match(EVENTS, type="type", keep=100_000)
+    own["q8"] = "PATTERN SEQ(G g, A a) WITHIN 12 us"
+    own["q9"] = own["q7"]
+    assert list(own)[-2:] == ["q8", "q9"]
+    assert "EC482]: the kept matches know another query 'q8'" in _told(lambda: own.answer("q8"))
+    assert own.answer("q9").matches.num_rows == alone()["q7"]
+    assert "EC413" in _told(lambda: own.add("", "PATTERN A a"))
+
+
+def test_a_move_can_be_applied() -> None:
+    own = cube()
+    for number, move in enumerate(own.moves("q4")):
+        if move.change is not None:
+            assert str(own.apply("q4", move, name=f"m{number}")).split("\n")[0] == f"PATTERN {move.gives}"
+    insertion = next(move for move in own.moves("q4") if move.change is None)
+    told = _told(lambda: own.apply("q4", insertion))
+    assert "EC465]: the move inserts any part\nhint: say which, and where: pattern_drill_down(query, (" in told
+    assert "EC414]: a move cannot be 'up'" in _told(lambda: own.apply("q4", "up"))  # type: ignore[arg-type]
+
+
+def test_types_that_look_like_those_of_the_hierarchy_are_doubted() -> None:
+    query = {"q": "PATTERN SEQ(THospitl h, TX t, Zebra z, DB b)"}
+    with pytest.warns(ec.EventCubeWarning) as caught:
+        own = ec.Cube(query, concepts=CONCEPTS)
+    (warned,) = caught
+    assert str(warned.message) == (
+        "[EC506]: the hierarchy has no type 'THospitl'\n"
+        " --> q:1:13\n"
+        "  1 | PATTERN SEQ(THospitl h, TX t, Zebra z, DB b)\n"
+        "    |             ^^^^^^^^\n"
+        "hint: did you mean 'THospital'? the hierarchy has: A, D, DBus, DShelter, G, OK, T, TBus, THospital, TX"
+    )
+    assert warned.filename == __file__
+    with pytest.warns(ec.EventCubeWarning, match="no type 'DShltr'"):
+        own.pattern_drill_down("q", ("!DShltr", 1))
+    own.pattern_drill_down("q", ("!DShltr", 2))
+    own.copy()
+    ec.Cube(query, concepts=CONCEPTS, advise=False).pattern_drill_down("q", ("!DShltr", 1))
 
 
 def _told(call: Callable[[], object]) -> str:

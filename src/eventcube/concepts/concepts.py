@@ -160,6 +160,9 @@ class Concepts:
             todo.extend(below)
         return frozenset(found)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
     def check_known(self, name: str) -> None:
         """Refuse a name that the hierarchy does not have; the message says which are like it."""
         if name not in self._names:
