@@ -35,6 +35,7 @@ class CubeRuntime(Runtime):
 
     Matches are kept for as long as windows need events, or for the time `keep`, at most a million of them. A
     drill-down is answered from the kept matches of the query that it comes from, and says from when on it is complete.
+    A query that cannot be answered so sees the events from now on, see `add`: a leading `!` knows no earlier ones.
     `cube` has the queries of the runtime, those that came and without those that went.
 
     >>> import pyarrow as pa

@@ -289,7 +289,8 @@ class Runtime:
     def add(self, name: str, query: str | Query) -> Answer:
         """Add a query, which sees the events that are later than all so far; the others go on as they are.
 
-        The answer says from when on: it has all matches with events from then on.
+        The answer says from when on: it has all matches with events from then on. For the query, the stream begins
+        then: a leading `!` knows no earlier events, and may let matches through that these would rule out.
         """
         return add_query(self, name, query)
 
