@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from os import PathLike
 from typing import Any, Unpack, cast
 
 import pyarrow as pa
@@ -22,7 +23,15 @@ from eventcube.explain import Explanation, columns_of, explain_queries
 from eventcube.language.check import components
 from eventcube.language.syntax import Query
 from eventcube.match import Start, count_matches, counting_queries, find_matches, match_each
-from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
+from eventcube.options import (
+    MEANING_SETTINGS,
+    MatchSettings,
+    MeaningSettings,
+    Options,
+    Settings,
+    invalid_argument,
+    options,
+)
 from eventcube.plan.bind import bind
 from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime.changing import Answer
@@ -32,6 +41,7 @@ from eventcube.runtime.runtime import Runtime
 from eventcube.schema import EventSchema
 from eventcube.settings import takes_settings
 from eventcube.slips import misspelt_types
+from eventcube.workload_files.workload import read_workload
 
 
 class Cube:
@@ -61,16 +71,30 @@ class Cube:
         """
         self.queries: dict[str, Query] = {}
         self.columns = None if columns is None else _columns_of(columns)
-        self.settings = settings
         self.concepts = options(**settings).concepts
+        self.settings: MeaningSettings = {**settings, "concepts": self.concepts} if "concepts" in settings else settings
+        # Settings of answers that do not set them.
+        self._defaults: dict[str, Any] = {}
         self.advises = advise
         self._kept: KeptRun | None = None
         self._take(queries_by_name(queries))
 
+    @classmethod
+    def from_yaml(cls, path: str | PathLike[str], *, columns: Any = None, advise: bool = True) -> Cube:
+        """A cube from a workload file of the command line: queries, hierarchy and settings.
+
+        Settings that do not say what queries mean, as `sharing`, hold for answers that do not set them.
+        """
+        workload = read_workload(str(path))
+        meaning = {name: value for name, value in workload.settings.items() if name in MEANING_SETTINGS}
+        cube = cls(workload.queries, columns=columns, advise=advise, **cast("MeaningSettings", meaning))
+        cube._defaults = {name: value for name, value in workload.settings.items() if name not in meaning}
+        return cube
+
     def copy(self) -> Cube:
         """Another cube with the same queries, hierarchy and settings."""
         other = Cube(self.queries, columns=self.columns, advise=False, **self.settings)
-        other.advises = self.advises
+        other.advises, other._defaults = self.advises, self._defaults
         return other
 
     def add(self, name: str, query: str | Query) -> Query:
@@ -285,7 +309,7 @@ class Cube:
     def _options(self, settings: Mapping[str, Any]) -> Options:
         """The options of an answer: the cube's settings, and others that do not contradict them."""
         own: dict[str, Any] = {**self.settings, "concepts": self.concepts}
-        chosen = options(**{**settings, **own})
+        chosen = options(**{**self._defaults, **settings, **own})
         for name in settings:
             if name in own and getattr(options(**{name: settings[name]}), name) != getattr(chosen, name):
                 raise OptionError(

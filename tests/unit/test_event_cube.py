@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -244,6 +246,45 @@ def test_columns_of_every_kind(columns: Any) -> None:
 @pytest.mark.parametrize("columns", [5, ["ts", "k"], "ts"])
 def test_what_are_no_columns(columns: Any) -> None:
     assert "EC414]: columns cannot be" in _told(lambda: ec.Cube(QUERIES, columns=columns))
+
+
+WORKLOAD = """\
+concepts: places.yaml
+within: 12 us
+queries:
+  q1: PATTERN SEQ(TX x, OK o)
+  q2: PATTERN SEQ(D d, T t)
+settings: {type: type, sharing: top-down}
+"""
+
+
+def test_a_cube_from_the_workload_file_of_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "moves.yaml").write_text(WORKLOAD, encoding="utf-8")
+    (tmp_path / "places.yaml").write_text(json.dumps(CONCEPTS), encoding="utf-8")
+    own = ec.Cube.from_yaml(tmp_path / "moves.yaml")
+    assert str(own) == (
+        "q1: SEQ(TX x, OK o) WITHIN 12 microseconds\n  concept → q2: SEQ(D d, T t) WITHIN 12 microseconds"
+    )
+    found = alone()
+    assert own.counts(EVENTS).column("matches").to_pylist() == [found["q1"], found["q2"]]
+    assert "q2: computed from q1" in str(own.explain(EVENTS))
+    assert own.copy().runtime().options.sharing == "top-down"
+    assert own.runtime(sharing="independent").options.sharing == "independent"
+    assert "EC459]: the cube has its own type" in _told(lambda: own.counts(EVENTS, type=None))
+    (tmp_path / "moves.yaml").write_text(WORKLOAD.replace("(D d", "(D d d"), encoding="utf-8")
+    assert "EC101]" in _told(lambda: ec.Cube.from_yaml(str(tmp_path / "moves.yaml")))
+    assert "EC320]: there is no workload file" in _told(lambda: ec.Cube.from_yaml(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize("name", ["places.yaml", "places.JSON"])
+def test_a_hierarchy_by_its_path(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(CONCEPTS), encoding="utf-8")
+    own = ec.Cube(QUERIES, concepts=path)
+    assert own.copy().counts(EVENTS, type="type").equals(cube().counts(EVENTS, type="type"))
+    path.unlink()
+    assert len(own.copy().graph.queries) == len(QUERIES), "the file is read once"
+    assert "EC314]: cannot read" in _told(lambda: ec.match(EVENTS, QUERIES, concepts=str(path)))
 
 
 def test_queries_are_added_and_replaced() -> None:

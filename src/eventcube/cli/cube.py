@@ -17,10 +17,11 @@ from eventcube.cli.outputs import refuse_existing
 from eventcube.cli.result_files import plain_write_errors
 from eventcube.cli.run_options import RunOptions, takes_run_options
 from eventcube.cli.run_queries import prepare, run_queries
-from eventcube.cli.settings import EVENT_SETTINGS, takes_given_settings
+from eventcube.cli.settings import takes_given_settings
 from eventcube.cli.temporary import temporary_file
-from eventcube.cli.workload import Workload, read_workload
 from eventcube.errors import BindError, OptionError, QueryError
+from eventcube.options import MEANING_SETTINGS
+from eventcube.workload_files.workload import Workload, read_workload
 
 if TYPE_CHECKING:
     from eventcube.cube.graph import CubeGraph
@@ -46,7 +47,7 @@ _MERMAID, _JSON = (".mmd", ".mermaid"), ".json"
     help="Write which queries refine which: as Mermaid (.mmd), as JSON (.json), or on the screen (-): as text, or with "
     "--json as JSON.",
 )
-@takes_given_settings(*EVENT_SETTINGS, "limit", "strategy", "sharing")
+@takes_given_settings(*MEANING_SETTINGS, "limit", "strategy", "sharing")
 @takes_run_options
 def cube(
     workload: str,

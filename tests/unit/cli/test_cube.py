@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.conftest import Call
 
 from eventcube.cli.cube import cube
-from eventcube.cli.workload import read_workload
+from eventcube.workload_files.workload import read_workload
 
 READINGS = """\
 ts,place,person
