@@ -169,7 +169,7 @@ class Cube:
             raise not_guessed(error, self.queries.values(), schema) from None
 
     def moves(self, name: str) -> Moves:
-        """The drill-downs and roll-ups that there are from a query."""
+        """The drill-downs and roll-ups that there are from a query; `apply` makes one of them."""
         query, schema = self[name], self._schema()
         self._bound([name], schema)
         return moves(query, schema, self.concepts)

@@ -157,7 +157,7 @@ def _graph(asked: Workload, files: Inputs | None) -> CubeGraph:
         if files is None:
             raise _with_cli_advice(error) from None
         columns = input_columns(files, asked.options.time)
-        return Cube(asked.queries, columns=columns, **settings).graph
+        return Cube(asked.queries, columns=columns, advise=False, **settings).graph
 
 
 def _with_cli_advice(error: QueryError) -> BindError:
