@@ -97,7 +97,8 @@ class CubeGraph:
     # Shown.
 
     def __repr__(self) -> str:
-        return f"<CubeGraph: {len(self.queries)} queries, {len(self.pairs)} pairs of which one refines the other>"
+        pairs = f"{len(self.pairs)} pair{'s' * (len(self.pairs) != 1)}"
+        return f"<CubeGraph: {len(self.queries)} queries, {pairs} of which one refines the other>"
 
     def __str__(self) -> str:
         """The graph as an indented tree, from coarser to finer queries."""
