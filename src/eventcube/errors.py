@@ -204,7 +204,9 @@ def _frames_inside() -> int:
     return count
 
 
-def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, cutoff: float = 0.6) -> str | None:
+def did_you_mean(
+    name: str, known: Iterable[str], owner: str = "", *, verb: str = "has", cutoff: float = 0.6
+) -> str | None:
     """A hint with the most similar known name, if its similarity reaches the cutoff, and all known names."""
     names = sorted(set(known))
     if not names:
@@ -213,5 +215,5 @@ def did_you_mean(name: str, known: Iterable[str], owner: str = "", *, cutoff: fl
     close = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=cutoff)
     guess = next((n for n in names if close and n.lower() == close[0]), None)
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    listing = f"{owner} has: {shown}" if owner else f"known: {shown}"
+    listing = f"{owner} {verb}: {shown}" if owner else f"known: {shown}"
     return f"did you mean '{guess}'? {listing}" if guess else listing

@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Unpack
+from os import PathLike
+from typing import Any, Unpack, cast
 
 import pyarrow as pa
 
 from eventcube.concepts.concepts import Concepts
 from eventcube.cube import operations
-from eventcube.cube.columns import guessed_schema, of_any_kind
+from eventcube.cube.columns import guessed_schema, not_guessed, of_any_kind
 from eventcube.cube.graph import CubeGraph
-from eventcube.cube.moves import Moves, moves
+from eventcube.cube.moves import Move, Moves, change_of, moves
 from eventcube.cube.places import ConceptChanges, PatternChanges
 from eventcube.cube_runtime import CubeRuntime, KeptRun
 from eventcube.engine.counts import Counts
-from eventcube.errors import BindError, OptionError, did_you_mean, for_each
-from eventcube.explain import Explanation, explain_queries
+from eventcube.errors import BindError, InputError, OptionError, did_you_mean, for_each, warn
+from eventcube.explain import Explanation, columns_of, explain_queries
+from eventcube.language.check import components
 from eventcube.language.syntax import Query
 from eventcube.match import Start, count_matches, counting_queries, find_matches, match_each
-from eventcube.options import MatchSettings, MeaningSettings, Options, Settings, invalid_argument, options
+from eventcube.options import (
+    MEANING_SETTINGS,
+    MatchSettings,
+    MeaningSettings,
+    Options,
+    Settings,
+    invalid_argument,
+    options,
+)
 from eventcube.plan.bind import bind
 from eventcube.plan.logical import LogicalQuery
 from eventcube.runtime.changing import Answer
@@ -30,6 +40,8 @@ from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.schema import EventSchema
 from eventcube.settings import takes_settings
+from eventcube.slips import misspelt_types
+from eventcube.workload_files.workload import read_workload
 
 
 class Cube:
@@ -48,24 +60,49 @@ class Cube:
 
     @takes_settings
     def __init__(
-        self, queries: Queries, *, columns: pa.Schema | None = None, **settings: Unpack[MeaningSettings]
+        self, queries: Queries, *, columns: Any = None, advise: bool = True, **settings: Unpack[MeaningSettings]
     ) -> None:
         """Parse the queries.
 
-        `columns` are those of the events: without them, `graph` guesses what kinds of values they have. The settings
-        hold for `graph` and all answers; what is not set here can be set for each answer.
+        `columns` are those of the events, as a schema of Arrow, Spark or polars, the dtypes of pandas, or the events
+        themselves: without them, `graph` guesses what kinds of values they have. The settings hold for `graph` and all
+        answers; what is not set here can be set for each answer. Warns of types that look like those of the hierarchy,
+        unless `advise` is False.
         """
-        self.queries = queries_by_name(queries)
-        if columns is not None and not isinstance(columns, pa.Schema):
-            raise invalid_argument("columns", columns, "an Arrow schema, as table.schema is")
-        self.columns = columns
-        self.settings = settings
+        self.queries: dict[str, Query] = {}
+        self.columns = None if columns is None else _columns_of(columns)
         self.concepts = options(**settings).concepts
+        self.settings: MeaningSettings = {**settings, "concepts": self.concepts} if "concepts" in settings else settings
+        # Settings of answers that do not set them.
+        self._defaults: dict[str, Any] = {}
+        self.advises = advise
         self._kept: KeptRun | None = None
+        self._take(queries_by_name(queries))
+
+    @classmethod
+    def from_yaml(cls, path: str | PathLike[str], *, columns: Any = None, advise: bool = True) -> Cube:
+        """A cube from a workload file of the command line: queries, hierarchy and settings.
+
+        Settings that do not say what queries mean, as `sharing`, hold for answers that do not set them.
+        """
+        workload = read_workload(str(path))
+        meaning = {name: value for name, value in workload.settings.items() if name in MEANING_SETTINGS}
+        cube = cls(workload.queries, columns=columns, advise=advise, **cast("MeaningSettings", meaning))
+        cube._defaults = {name: value for name, value in workload.settings.items() if name not in meaning}
+        return cube
 
     def copy(self) -> Cube:
         """Another cube with the same queries, hierarchy and settings."""
-        return Cube(self.queries, columns=self.columns, **self.settings)
+        other = Cube(self.queries, columns=self.columns, advise=False, **self.settings)
+        other.advises, other._defaults = self.advises, self._defaults
+        return other
+
+    def add(self, name: str, query: str | Query) -> Query:
+        """Add a query; `cube[name] = query` replaces one that is there."""
+        if name in self.queries:
+            raise OptionError(f"the cube has a query {name!r} already", code="EC469", hint="give it another name")
+        self[name] = query
+        return self[name]
 
     def remove(self, name: str) -> None:
         """Remove a query."""
@@ -73,6 +110,21 @@ class Cube:
 
     def __getitem__(self, name: str) -> Query:
         return self.queries[self._known(name)]
+
+    def __setitem__(self, name: str, query: str | Query) -> None:
+        added = queries_by_name({name: query})
+        if self.columns is not None:
+            bind(added[name], guessed_schema(added.values(), self.settings, self.columns), self.concepts)
+        self._take(added)
+
+    def _take(self, added: Mapping[str, Query]) -> None:
+        """Take queries, and warn of types in them that are probably misspelt, if others have not got them already."""
+        if self.advises and self.concepts is not None:
+            known = {component.type for query in self.queries.values() for component in components(query.pattern)}
+            for query in added.values():
+                for problem in misspelt_types(query, self.concepts, known):
+                    warn(problem, query.text, query.source)
+        self.queries.update(added)
 
     def _known(self, name: str) -> str:
         if name not in self.queries:
@@ -87,7 +139,7 @@ class Cube:
         return len(self.queries)
 
     def __repr__(self) -> str:
-        return f"<Cube: {', '.join(self.queries)}>"
+        return f"<Cube: {', '.join(self.queries) or 'no queries'}>"
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -114,11 +166,10 @@ class Cube:
             # Tell mistakes that have nothing to do with kinds of columns.
             any_kind = of_any_kind(schema)
             for_each(names, lambda name: bind(self.queries[name], any_kind, self.concepts))
-            hint = f"give Cube(…, columns=events.schema), as the kinds of columns cannot be guessed: {error.message}"
-            raise OptionError("the columns of the events are not known", code="EC468", hint=hint) from None
+            raise not_guessed(error, self.queries.values(), schema) from None
 
     def moves(self, name: str) -> Moves:
-        """The drill-downs and roll-ups that there are from a query."""
+        """The drill-downs and roll-ups that there are from a query; `apply` makes one of them."""
         query, schema = self[name], self._schema()
         self._bound([name], schema)
         return moves(query, schema, self.concepts)
@@ -143,6 +194,11 @@ class Cube:
         """Add a query without some parts, (type, position in the old query) each."""
         return self._add(query, operations.pattern_roll_up(self[query], removals), name)
 
+    def apply(self, query: str, move: Move, *, name: str | None = None) -> Query:
+        """Add the query that a move gives, one of `moves(query)`."""
+        changes = change_of(move)
+        return cast("Query", getattr(self, move.operation)(query, changes, name=name))
+
     def _hierarchy(self) -> Concepts:
         if self.concepts is None:
             raise OptionError("the cube has no hierarchy of types", code="EC458", hint="give Cube(…, concepts=…)")
@@ -151,13 +207,7 @@ class Cube:
     def _add(self, source: str, query: Query, name: str | None) -> Query:
         if name is None:
             name = next(n for i in range(1, len(self) + 2) if (n := f"{source}.{i}") not in self.queries)
-        if name in self.queries:
-            raise OptionError(f"the cube has a query {name!r} already", code="EC469", hint="give it another name")
-        added = queries_by_name({name: query})
-        if self.columns is not None:
-            bind(added[name], guessed_schema(added.values(), self.settings, self.columns), self.concepts)
-        self.queries.update(added)
-        return self.queries[name]
+        return self.add(name, query)
 
     # Answers.
 
@@ -170,7 +220,7 @@ class Cube:
         With `keep`, up to so many matches are kept, and the events, so that `answer` can tell those of finer queries.
         """
         start = self._keeping(events, keep)
-        return find_matches(events, self.queries, self._options(settings), counters=counters, start=start)
+        return find_matches(events, self._asked(), self._options(settings), counters=counters, start=start)
 
     @takes_settings
     def match_all(
@@ -187,7 +237,7 @@ class Cube:
         `keep` is as in `match`.
         """
         start = self._keeping(events, keep)
-        return match_each(events, self.queries, self._options(settings), flat=flat, counters=counters, start=start)
+        return match_each(events, self._asked(), self._options(settings), flat=flat, counters=counters, start=start)
 
     @takes_settings
     def counts(
@@ -199,7 +249,7 @@ class Cube:
         is as in `match`: matches that are kept are made.
         """
         start = self._keeping(events, keep)
-        return count_matches(events, self.queries, self._options(settings), counters=counters, start=start)
+        return count_matches(events, self._asked(), self._options(settings), counters=counters, start=start)
 
     def answer(self, name: str) -> Answer:
         """The result of a query of the cube, from the kept matches of a coarser one: no event is searched again.
@@ -219,7 +269,7 @@ class Cube:
         if is_spark(events):
             hint = "cache the DataFrame of matches, or give the events as Arrow, pandas or polars"
             raise OptionError("matches of a DataFrame of Spark cannot be kept", code="EC482", hint=hint)
-        self._kept = KeptRun(keep)
+        self._kept = KeptRun(keep, self.queries)
         return self._kept.start
 
     @takes_settings
@@ -230,7 +280,7 @@ class Cube:
 
         See `ec.explain`; with `counts` they run as for `counts`, which costs less, and with `analyze` over all events.
         """
-        queries, chosen = self.queries, self._options(settings)
+        queries, chosen = self._asked(), self._options(settings)
         if counts:
             queries, chosen = counting_queries(queries), replace(chosen, limit=None)
         return explain_queries(queries, events, chosen, analyze=analyze)
@@ -252,10 +302,14 @@ class Cube:
         options = self._options(settings)
         return CubeRuntime.of(self, options, keep, schema=schema, separate=separate, advise=advise)
 
+    def _asked(self) -> dict[str, Query]:
+        """The queries, of which there must be one."""
+        return queries_by_name(self.queries)
+
     def _options(self, settings: Mapping[str, Any]) -> Options:
         """The options of an answer: the cube's settings, and others that do not contradict them."""
         own: dict[str, Any] = {**self.settings, "concepts": self.concepts}
-        chosen = options(**{**settings, **own})
+        chosen = options(**{**self._defaults, **settings, **own})
         for name in settings:
             if name in own and getattr(options(**{name: settings[name]}), name) != getattr(chosen, name):
                 raise OptionError(
@@ -264,3 +318,10 @@ class Cube:
                     hint=f"leave {name} out here, or make a Cube(…, {name}=…) with the other one",
                 )
         return chosen
+
+
+def _columns_of(given: Any) -> pa.Schema:
+    try:
+        return columns_of(given)
+    except InputError:
+        raise invalid_argument("columns", given, "the schema of the events, or the events") from None

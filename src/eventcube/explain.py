@@ -25,7 +25,7 @@ from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.planned import plan_queries, plan_query, plan_together
 from eventcube.plan.workload import WorkloadPlan
-from eventcube.runtime.frames import is_spark, to_arrow
+from eventcube.runtime.frames import as_frame, is_spark, to_arrow
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.runtime import Runtime
 from eventcube.settings import takes_settings
@@ -175,7 +175,7 @@ def _measured(query: Queries, events: Any, options: Options) -> str:
 
 
 def columns_of(events: Any) -> pa.Schema:
-    """The columns of events of any kind."""
+    """The columns of events of any kind, or of their schema in Arrow, Spark, polars or pandas."""
     if isinstance(events, pa.Schema):
         return events
     if is_spark(events):
@@ -184,4 +184,5 @@ def columns_of(events: Any) -> pa.Schema:
         return arrow_schema(events)
     module = type(events).__module__.split(".")[0]
     # No rows are needed, except in pandas, where only values show the type of an object column.
-    return to_arrow(events.head(0) if module == "polars" else events).schema
+    frame = as_frame(events)
+    return to_arrow(frame.head(0) if module == "polars" else frame).schema

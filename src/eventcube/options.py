@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
 from numbers import Integral
+from os import PathLike
 from pathlib import PurePath
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -82,11 +83,11 @@ class MeaningSettings(RowSettings, total=False):
         Setting(None, "Columns that order events of the same time.", "the name of a column, or a list of names"),
     ]
     concepts: Annotated[
-        Concepts | Mapping[str, Any] | None,
+        Concepts | Mapping[str, Any] | str | PathLike[str] | None,
         Setting(
             None,
             "The hierarchy of types: a type in a query stands for those below it, too.",
-            "a mapping of each concept to the types below it, or Concepts.from_yaml(path)",
+            "a mapping of each concept to the types below it, an ec.Concepts, or the path of a YAML or JSON file",
         ),
     ]
 
@@ -131,6 +132,8 @@ class Settings(MatchSettings, total=False):
 
 
 SETTINGS = settings_of(Settings)
+# Those that say what a query means.
+MEANING_SETTINGS = tuple(settings_of(MeaningSettings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,8 @@ def _column_names(setting: str, value: Any) -> tuple[str, ...]:
 def _concepts(value: Any) -> Concepts | None:
     if isinstance(value, Mapping):
         return Concepts(value)
+    if isinstance(value, str | PathLike):
+        return Concepts.from_file(value)
     if value is not None and not isinstance(value, Concepts):
         raise _invalid_setting("concepts", value)
     return value

@@ -5,7 +5,7 @@ Every function returns a diagnostic, or None; the caller reports it as a warning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -27,6 +27,8 @@ SAMPLED = 10_000
 ENOUGH_ROWS, _NEARLY_ALL = 100, 0.9
 # Warn of this share of skipped rows: of at least 20 rows at the end of the input, and of 1000 before it.
 _TENTH, _FEW_ROWS, _MANY_ROWS = 0.1, 20, 1000
+# A type that is so similar to one of the hierarchy is probably that one.
+_NEARLY_THE_SAME = 0.8
 # The most names listed.
 _LISTED = 5
 # Suggest a time unit if it puts all whole-number times into these years.
@@ -82,13 +84,32 @@ def _absence(
     below = sorted(concepts.closure(type_) - {type_}) if concepts is not None else []
     if type_ not in known or not below:
         message = f"unknown event type {type_!r}: no event has it"
-        hint = did_you_mean(type_, {*there, *known} - {type_}, "the input")
+        hint = _similar(type_, set(there), known)
     else:
         shown = ", ".join(below[:_LISTED]) + ", …" * (len(below) > _LISTED)
         message = f"no event has type {type_!r} or one below it: {shown}"
         hints = [did_you_mean(name, there, "the input") for name in (*below[:_LISTED], type_)]
         hint = next((h for h in hints if h is not None and h.startswith("did you mean")), hints[-1])
     return message, span, (hint or "the input has no types at all") + advice
+
+
+def _similar(type_: str, there: set[str], known: set[str]) -> str | None:
+    """A hint with the types of the events, and those that only the hierarchy has."""
+    if known - {type_} <= there:
+        return did_you_mean(type_, there - {type_}, "the input")
+    return did_you_mean(type_, (there | known) - {type_}, "the input and the hierarchy", verb="have")
+
+
+def misspelt_types(query: Query, concepts: Concepts, allowed: Collection[str | None] = ()) -> Iterator[Diagnostic]:
+    """Types that the hierarchy does not have, but nearly, and that are not among the allowed ones."""
+    for component in components(query.pattern):
+        type_ = component.type
+        if type_ is None or type_ in allowed or type_ in concepts:
+            continue
+        hint = did_you_mean(type_, concepts.names, "the hierarchy", cutoff=_NEARLY_THE_SAME)
+        if hint is not None and hint.startswith("did you mean"):
+            span = _type_span(component, query.text)
+            yield Diagnostic("EC506", f"the hierarchy has no type {type_!r}", span, hint)
 
 
 def skipped_type(

@@ -29,6 +29,7 @@ FILES = {
     "concepts.yaml": "Session: [Login, Logout]\n",
     "broken.yaml": "Session: [Login\n",
     "twice.yaml": "Session: [Login]\nAccess: [Login]\n",
+    "moves.yaml": "within: 1 hour\nqueries:\n  a: PATTERN SEQ(Login a, Logout b)\n",
     "typo.neel": "PATTERN SEQ(Login a, Login b)\nWHERE a.user = b.user\nWITIN 1 hour\n",
 }
 

@@ -41,6 +41,7 @@ def test_a_cube_on_spark(spark: SparkSession, key: str | None, sharing: str) -> 
     cube = ec.Cube(queries, concepts=CONCEPTS)
     settings = {"type": "type", "partition_by": key, "sharing": sharing}
     frame = spark.createDataFrame(EVENTS)
+    assert ec.Cube(queries, concepts=CONCEPTS, columns=frame).graph.to_json() == cube.graph.to_json()
     expected = cube.counts(EVENTS, **settings).to_pylist()
     assert [row.asDict() for row in cube.counts(frame, **settings).collect()] == expected
     assert sum(row["matches"] for row in expected) > 500

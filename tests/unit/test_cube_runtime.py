@@ -67,6 +67,14 @@ def test_a_drill_down_is_answered_from_kept_matches_and_goes_on(move: str, shari
     assert sorted(_pairs([*before, *later], "q")) == _alone(runtime.queries["q"], events)
 
 
+def test_a_move_is_applied() -> None:
+    runtime = _cube().runtime(separate=True, **SETTINGS)
+    list(runtime.push(_events(100)))
+    (move,) = (m for m in runtime.cube.moves("q") if m.change == ("TX", "D", 1))
+    assert runtime.apply("q", move, name="fine").source == "q"
+    assert list(runtime.queries) == list(runtime.cube) == ["q", "fine"]
+
+
 def test_what_was_dropped_is_not_claimed() -> None:
     events = _events(300)
     runtime = _cube().runtime(keep="50 us", separate=True, **SETTINGS)
@@ -273,14 +281,29 @@ def test_what_cannot_be_done_is_said(call: Any, code: str, message: str) -> None
 def test_answers_that_cannot_be_given_are_said() -> None:
     cube = _cube()
     cube.match(_events(30), keep=100, **SETTINGS)
-    with pytest.raises(OptionError, match="was asked with the events"):
+    with pytest.raises(OptionError, match="the call that kept matches gave the result of 'q' already"):
         cube.answer("q")
-    cube.pattern_drill_down("q", ("X", 2), name="fine")
-    with pytest.raises(OptionError, match="cannot be answered from kept matches: not from those of q"):
+    cube.pattern_drill_down("q", ("!X x", 2), name="fine")
+    with pytest.raises(OptionError, match="from kept matches: the events of type X were not kept"):
         cube.answer("fine")
+    # The events of the part would have to come after those that are kept.
+    cube.pattern_drill_down("q", ("!TX x", 3), name="ahead")
+    with pytest.raises(OptionError, match="those of q, with the events that were kept, are not enough"):
+        cube.answer("ahead")
     cube.pattern_roll_up("q", ("TX", 1), name="coarse")
     with pytest.raises(OptionError, match="no query whose matches are kept is coarser"):
         cube.answer("coarse")
+
+
+def test_one_match_is_told_as_one() -> None:
+    cube = _cube()
+    cube.match(pa.table({"ts": [1, 2], "place": ["D", "T"]}), keep=1, **SETTINGS)
+    cube.concept_drill_down("q", ("TX", "D", 1), name="fine")
+    answer = cube.answer("fine")
+    assert str(answer) == "fine: 1 row from 1 kept match of q, complete from the beginning on"
+    assert repr(answer) == f"<Answer: {answer}>"
+    assert f"<b>{answer}</b>" in answer._repr_html_()
+    assert "SEQ</b>(D a, OK b)" in answer._repr_html_()
 
 
 def test_one_unnamed_query_takes_no_others() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StringType, StructType
 
 import eventcube as ec
 from eventcube.errors import OptionError
@@ -68,6 +71,8 @@ def test_the_graph_of_the_paper() -> None:
     assert edges["q2", "q6"] == "pattern"
     assert edges["q3", "q6"] == "pattern"
     assert edges["q4", "q7"] == "concept"
+    frame = pd.DataFrame(cube().graph.edges)
+    assert dict(zip(zip(frame.coarser, frame.finer, strict=True), frame.change, strict=True)) == edges
 
 
 def test_moves_add_queries() -> None:
@@ -89,6 +94,15 @@ def test_moves_are_compared_by_columns_that_are_known() -> None:
         claims.append([move.related for move in own.moves("q") if move.change == ("B", 2)])
     # Whole numbers that equal the same float may differ.
     assert claims == [[True], [False]]
+
+
+def test_a_cube_without_queries_says_so() -> None:
+    own = ec.Cube("PATTERN A a")
+    own.remove("q1")
+    assert (str(own), repr(own)) == ("no queries", "<Cube: no queries>")
+    assert "no queries" in own._repr_html_()
+    for call in (own.counts, own.match, own.match_all, own.explain):
+        assert "EC413]: there is no query" in _told(lambda call=call: call(EVENTS))  # type: ignore[misc]
 
 
 def test_limits_bound_counts() -> None:
@@ -113,12 +127,15 @@ def test_a_graph_needs_no_columns() -> None:
 
 
 def test_columns_that_cannot_be_guessed_are_asked_for() -> None:
-    own = ec.Cube({"odd": "PATTERN SEQ(A a, B b, a.x = 1, b.x = 'one')"})
-    with pytest.raises(OptionError, match=r"columns=events\.schema") as caught:
-        _ = own.graph
-    assert caught.value.code == "EC468"
-    with pytest.raises(OptionError, match=r"columns=events\.schema"):
-        own.moves("odd")
+    own = ec.Cube({"fine": "PATTERN A a", "odd": "PATTERN SEQ(A a, B b, a.x = 1, b.x = 'one')"})
+    for call in (lambda: own.graph, lambda: own.moves("odd")):
+        assert _told(call) == (
+            "error[EC468]: the kinds of columns cannot be guessed: cannot compare a number with text\n"
+            " --> odd:1:32\n"
+            "  1 | PATTERN SEQ(A a, B b, a.x = 1, b.x = 'one')\n"
+            "    |                                ^^^^^^^^^^^\n"
+            "hint: give Cube(…, columns=events.schema); otherwise x is taken for a number"
+        )
     known = ec.Cube({"one": "PATTERN SEQ(A a, B b, a.x = b.x)"}, columns=pa.schema({"x": pa.string()}))
     assert len(known.graph.queries) == 1
 
@@ -127,6 +144,8 @@ def test_bad_input_is_told_in_one_message_each() -> None:
     own = cube()
     cases: list[tuple[Callable[[], object], str, str]] = [
         (lambda: ec.Cube({}), "EC413", "there is no query"),
+        (lambda: ec.Cube({" ": "PATTERN A a"}), "EC413", "the name of a query is empty"),
+        (lambda: own.concept_drill_down("q1", [("TX", "D", 1)], name=""), "EC413", "the name of a query is empty"),
         (lambda: own["q"], "EC467", "has no query 'q'"),
         (lambda: own.concept_drill_down("q1", [("TX", "T", 1)]), "EC462", "not below"),
         (lambda: own.concept_drill_down("q1", [("TX", "D", 1)], name="q2"), "EC469", "already"),
@@ -202,7 +221,114 @@ def test_mistakes_in_the_graph_are_told_without_internal_names() -> None:
         _ = own.graph
     assert str(caught.value).count("hint: the input has: k, ts, type") == 3
     assert "EC201" in _told(lambda: ec.Cube({"q": "PATTERN SEQ(A a, B b, c.x = 1)"}).graph), "no matter of columns"
-    assert "EC414" in _told(lambda: ec.Cube(QUERIES, columns=EVENTS))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        EVENTS,
+        EVENTS.schema,
+        EVENTS.to_pandas(),
+        EVENTS.to_pandas().dtypes,
+        pl.DataFrame(EVENTS),
+        pl.DataFrame(EVENTS).lazy(),
+        pl.DataFrame(EVENTS).schema,
+        StructType().add("ts", LongType()).add("type", StringType()).add("k", LongType()),
+    ],
+    ids=lambda columns: f"{type(columns).__module__.split('.')[0]} {type(columns).__name__}",
+)
+def test_columns_of_every_kind(columns: Any) -> None:
+    own = ec.Cube({"q": "PATTERN SEQ(A a, B b, a.k = b.k)"}, columns=columns)
+    assert len(own.graph.queries) == 1
+    assert "hint: b.k holds numbers" in _told(lambda: own.add("odd", "PATTERN SEQ(A a, B b, b.k = 'x')"))
+
+
+@pytest.mark.parametrize("columns", [5, ["ts", "k"], "ts"])
+def test_what_are_no_columns(columns: Any) -> None:
+    assert "EC414]: columns cannot be" in _told(lambda: ec.Cube(QUERIES, columns=columns))
+
+
+WORKLOAD = """\
+concepts: places.yaml
+within: 12 us
+queries:
+  q1: PATTERN SEQ(TX x, OK o)
+  q2: PATTERN SEQ(D d, T t)
+settings: {type: type, sharing: top-down}
+"""
+
+
+def test_a_cube_from_the_workload_file_of_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "moves.yaml").write_text(WORKLOAD, encoding="utf-8")
+    (tmp_path / "places.yaml").write_text(json.dumps(CONCEPTS), encoding="utf-8")
+    own = ec.Cube.from_yaml(tmp_path / "moves.yaml")
+    assert str(own) == (
+        "q1: SEQ(TX x, OK o) WITHIN 12 microseconds\n  concept → q2: SEQ(D d, T t) WITHIN 12 microseconds"
+    )
+    found = alone()
+    assert own.counts(EVENTS).column("matches").to_pylist() == [found["q1"], found["q2"]]
+    assert "q2: computed from q1" in str(own.explain(EVENTS))
+    assert own.copy().runtime().options.sharing == "top-down"
+    assert own.runtime(sharing="independent").options.sharing == "independent"
+    assert "EC459]: the cube has its own type" in _told(lambda: own.counts(EVENTS, type=None))
+    (tmp_path / "moves.yaml").write_text(WORKLOAD.replace("(D d", "(D d d"), encoding="utf-8")
+    assert "EC101]" in _told(lambda: ec.Cube.from_yaml(str(tmp_path / "moves.yaml")))
+    assert "EC320]: there is no workload file" in _told(lambda: ec.Cube.from_yaml(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize("name", ["places.yaml", "places.JSON"])
+def test_a_hierarchy_by_its_path(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(CONCEPTS), encoding="utf-8")
+    own = ec.Cube(QUERIES, concepts=path)
+    assert own.copy().counts(EVENTS, type="type").equals(cube().counts(EVENTS, type="type"))
+    path.unlink()
+    assert len(own.copy().graph.queries) == len(QUERIES), "the file is read once"
+    assert "EC314]: cannot read" in _told(lambda: ec.match(EVENTS, QUERIES, concepts=str(path)))
+
+
+def test_queries_are_added_and_replaced() -> None:
+    own = cube()
+    assert str(own.add("q8", "PATTERN G g")) == "PATTERN G g"
+    assert "EC469]: the cube has a query 'q8' already" in _told(lambda: own.add("q8", "PATTERN A a"))
+    own.match(EVENTS, type="type", keep=100_000)
+    own["q8"] = "PATTERN SEQ(G g, A a) WITHIN 12 us"
+    own["q9"] = own["q7"]
+    assert list(own)[-2:] == ["q8", "q9"]
+    assert "EC482]: the kept matches know another query 'q8'" in _told(lambda: own.answer("q8"))
+    assert own.answer("q9").matches.num_rows == alone()["q7"]
+    assert "EC413" in _told(lambda: own.add("", "PATTERN A a"))
+
+
+def test_a_move_can_be_applied() -> None:
+    own = cube()
+    for number, move in enumerate(own.moves("q4")):
+        if move.change is not None:
+            assert str(own.apply("q4", move, name=f"m{number}")).split("\n")[0] == f"PATTERN {move.gives}"
+    insertion = next(move for move in own.moves("q4") if move.change is None)
+    told = _told(lambda: own.apply("q4", insertion))
+    assert "EC465]: the move inserts any part\nhint: say which, and where: pattern_drill_down(query, (" in told
+    assert "EC414]: a move cannot be 'up'" in _told(lambda: own.apply("q4", "up"))  # type: ignore[arg-type]
+
+
+def test_types_that_look_like_those_of_the_hierarchy_are_doubted() -> None:
+    query = {"q": "PATTERN SEQ(THospitl h, TX t, Zebra z, DB b)"}
+    with pytest.warns(ec.EventCubeWarning) as caught:
+        own = ec.Cube(query, concepts=CONCEPTS)
+    (warned,) = caught
+    assert str(warned.message) == (
+        "[EC506]: the hierarchy has no type 'THospitl'\n"
+        " --> q:1:13\n"
+        "  1 | PATTERN SEQ(THospitl h, TX t, Zebra z, DB b)\n"
+        "    |             ^^^^^^^^\n"
+        "hint: did you mean 'THospital'? the hierarchy has: A, D, DBus, DShelter, G, OK, T, TBus, THospital, TX"
+    )
+    assert warned.filename == __file__
+    with pytest.warns(ec.EventCubeWarning, match="no type 'DShltr'"):
+        own.pattern_drill_down("q", ("!DShltr", 1))
+    own.pattern_drill_down("q", ("!DShltr", 2))
+    own.copy()
+    ec.Cube(query, concepts=CONCEPTS, advise=False).pattern_drill_down("q", ("!DShltr", 1))
 
 
 def _told(call: Callable[[], object]) -> str:
@@ -225,6 +351,12 @@ def test_a_move_takes_one_change_or_several() -> None:
 @pytest.mark.parametrize("move", ["concept_drill_down", "concept_roll_up", "pattern_drill_down", "pattern_roll_up"])
 def test_changes_of_another_form(move: str, changes: Any) -> None:
     assert "error[EC414]: a change cannot be" in _told(lambda: getattr(cube(), move)("q2", changes))
+
+
+def test_a_change_without_its_position_is_shown_as_a_whole() -> None:
+    told = _told(lambda: cube().concept_drill_down("q1", ("TX", "D")))  # type: ignore[arg-type]
+    assert told.startswith("error[EC414]: a change cannot be ('TX', 'D')\n")
+    assert told.endswith(": the position is missing")
 
 
 @pytest.mark.parametrize("counts", [False, True])

@@ -13,10 +13,10 @@ from eventcube.cli.columns import input_columns, parse_columns
 from eventcube.cli.input_warnings import input_names
 from eventcube.cli.inputs import FORMATS, Inputs, find_inputs
 from eventcube.cli.query import read_query
-from eventcube.cli.settings import EVENT_SETTINGS, takes_options
+from eventcube.cli.settings import takes_options
 from eventcube.errors import OptionError
 from eventcube.language.printer import print_query
-from eventcube.options import Options
+from eventcube.options import MEANING_SETTINGS, Options
 from eventcube.slips import as_flag
 
 _MISTAKE = 2
@@ -28,7 +28,7 @@ _MISTAKE = 2
 @click.option("--schema", "schema", multiple=True, metavar="INPUT", help="The same as INPUT.")
 @click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
-@takes_options(*EVENT_SETTINGS)
+@takes_options(*MEANING_SETTINGS)
 @click.pass_context
 def check(
     context: click.Context,

@@ -17,10 +17,11 @@ from eventcube.cli.outputs import refuse_existing
 from eventcube.cli.result_files import plain_write_errors
 from eventcube.cli.run_options import RunOptions, takes_run_options
 from eventcube.cli.run_queries import prepare, run_queries
-from eventcube.cli.settings import EVENT_SETTINGS, takes_given_settings
+from eventcube.cli.settings import takes_given_settings
 from eventcube.cli.temporary import temporary_file
-from eventcube.cli.workload import Workload, read_workload
-from eventcube.errors import OptionError
+from eventcube.errors import BindError, OptionError, QueryError
+from eventcube.options import MEANING_SETTINGS
+from eventcube.workload_files.workload import Workload, read_workload
 
 if TYPE_CHECKING:
     from eventcube.cube.graph import CubeGraph
@@ -43,9 +44,10 @@ _MERMAID, _JSON = (".mmd", ".mermaid"), ".json"
 @click.option(
     "--graph",
     metavar="FILE",
-    help="Write which queries refine which: as Mermaid (.mmd), as JSON (.json), or as text on the screen (-).",
+    help="Write which queries refine which: as Mermaid (.mmd), as JSON (.json), or on the screen (-): as text, or with "
+    "--json as JSON.",
 )
-@takes_given_settings(*EVENT_SETTINGS, "limit", "strategy", "sharing")
+@takes_given_settings(*MEANING_SETTINGS, "limit", "strategy", "sharing")
 @takes_run_options
 def cube(
     workload: str,
@@ -90,7 +92,7 @@ def cube(
     if graph is not None:
         related = _graph(asked, files)
         if graph == SCREEN:
-            click.echo(str(related) + "\n" * bool(inputs))
+            click.echo(related.to_json() if how.as_json else str(related) + "\n" * bool(inputs))
     if explain and files is not None:
         compile_loops(quiet=how.silent)
         click.echo(_explanation(asked, files, counting=counts) + "\n" * runs)
@@ -149,14 +151,21 @@ def _graph(asked: Workload, files: Inputs | None) -> CubeGraph:
     settings: MeaningSettings = {"concepts": asked.options.concepts, "partition_by": asked.options.partition_by}
     try:
         return Cube(asked.queries, **settings).graph
-    except OptionError as error:
+    except BindError as error:
         if error.code != "EC468":
             raise
         if files is None:
-            why = (error.hint or "").partition(": ")[2]
-            raise OptionError(error.message, code=error.code, hint=f"name an INPUT: {why}") from None
+            raise _with_cli_advice(error) from None
         columns = input_columns(files, asked.options.time)
-        return Cube(asked.queries, columns=columns, **settings).graph
+        return Cube(asked.queries, columns=columns, advise=False, **settings).graph
+
+
+def _with_cli_advice(error: QueryError) -> BindError:
+    """The error for kinds of columns that cannot be guessed, with what helps on the command line."""
+    from eventcube.cube.columns import GIVE_COLUMNS
+
+    problems = [replace(p, hint=(p.hint or "").replace(GIVE_COLUMNS, "name an INPUT")) for p in error.diagnostics]
+    return BindError(problems, error.text, error.source, map(_with_cli_advice, error.others))
 
 
 def _write_graph(graph: CubeGraph, path: Path) -> None:

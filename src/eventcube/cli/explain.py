@@ -10,9 +10,9 @@ from eventcube.cli.columns import input_columns, parse_columns
 from eventcube.cli.compiling import compile_loops
 from eventcube.cli.inputs import FORMATS, find_inputs
 from eventcube.cli.query import read_query
-from eventcube.cli.settings import EVENT_SETTINGS, takes_options
+from eventcube.cli.settings import takes_options
 from eventcube.errors import OptionError
-from eventcube.options import Options, StrategyChoice
+from eventcube.options import MEANING_SETTINGS, Options, StrategyChoice
 from eventcube.plan import explain as plan
 from eventcube.plan.parts import nested
 
@@ -22,7 +22,7 @@ from eventcube.plan.parts import nested
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
-@takes_options(*EVENT_SETTINGS, "strategy")
+@takes_options(*MEANING_SETTINGS, "strategy")
 @click.option("--analyze", is_flag=True, help="Run it over INPUT in this process, and show what was counted.")
 def explain(
     query: str,

@@ -14,6 +14,8 @@ from eventcube.language.syntax import Query
 Asked = Query | Mapping[str, Query]
 
 _FILE_LIKE = re.compile(r"[^\s()]+\.\w+|[^\s()]*[/\\][^\s()]*")
+# What workload files have, and no query.
+_WORKLOAD = re.compile(r"^queries\s*:", re.MULTILINE)
 
 
 def each_query(asked: Asked) -> tuple[Query, ...]:
@@ -27,7 +29,7 @@ def read_query(text_or_path: str) -> Query:
         return parse(text_or_path)
     path = Path(text_or_path)
     try:
-        return parse(path.read_text(encoding="utf-8-sig"), path.name)
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(
             f"there is no query file {text_or_path}",
@@ -38,3 +40,10 @@ def read_query(text_or_path: str) -> Query:
         raise InputError(f"cannot read {text_or_path}: {error.strerror}", code="EC321") from None
     except UnicodeDecodeError:
         raise InputError(f"{text_or_path} is not text in UTF-8", code="EC321", hint="is it really a query?") from None
+    if _WORKLOAD.search(text):
+        raise InputError(
+            f"{text_or_path} is a workload file, not a query",
+            code="EC332",
+            hint=f"eventcube cube {text_or_path} INPUT asks its queries",
+        )
+    return parse(text, path.name)

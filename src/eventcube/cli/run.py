@@ -7,14 +7,14 @@ import click
 from eventcube.cli.query import read_query
 from eventcube.cli.run_options import RunOptions, takes_run_options
 from eventcube.cli.run_queries import prepare, run_queries
-from eventcube.cli.settings import EVENT_SETTINGS, takes_options
-from eventcube.options import Options
+from eventcube.cli.settings import takes_options
+from eventcube.options import MEANING_SETTINGS, Options
 
 
 @click.command(short_help="Ask a query of Parquet, CSV or JSON files.")
 @click.argument("query")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@takes_options(*EVENT_SETTINGS, "limit", "strategy")
+@takes_options(*MEANING_SETTINGS, "limit", "strategy")
 @click.option("--flat", is_flag=True, help="A column a_ts, a_id, … for each column of an event a, instead of a struct.")
 @takes_run_options
 def run(query: str, inputs: tuple[str, ...], options: Options, flat: bool, how: RunOptions) -> None:

@@ -22,7 +22,7 @@ from eventcube.cli.screen import show_counts, show_matches
 from eventcube.cli.summary import WORK, Summary
 from eventcube.cli.survey import Check, check_survey
 from eventcube.cli.temporary import remove
-from eventcube.language.printer import print_pattern
+from eventcube.language.printer import print_line
 from eventcube.language.syntax import Query
 from eventcube.options import Options
 
@@ -128,8 +128,8 @@ def _output_matches(runner: Runner, out: str | None, format_: str, check: Check)
 
 
 def _output_counts(counts: Mapping[str, int], asked: Asked, job: Job, how: RunOptions) -> None:
-    """A row for each query: its name, the number of its matches, and its pattern."""
-    texts = [print_pattern(query.pattern) for query in each_query(asked)]
+    """A row for each query: its name, the number of its matches, and its text after PATTERN."""
+    texts = [print_line(query) for query in each_query(asked)]
     table = pa.table({"query": list(counts), "matches": list(counts.values()), "pattern": texts})
     if job.format_ == "screen":
         if not how.as_json:

@@ -28,7 +28,7 @@ def screen() -> Screen:
 
 
 def show_counts(counts: pa.Table) -> None:
-    """Print the number of matches of each query, with its pattern."""
+    """Print the number of matches of each query, with its text."""
     table = Table(header_style="bold")
     table.add_column("query", overflow="fold")
     table.add_column("matches", justify="right", no_wrap=True)

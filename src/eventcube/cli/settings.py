@@ -8,14 +8,11 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from eventcube.concepts.concepts import Concepts
-from eventcube.errors import OptionError
 from eventcube.options import SETTINGS, SHARINGS, UNITS_IN_MICROSECONDS, options
+from eventcube.workload_files.setting_text import read_setting
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-# The settings of all commands that take a query and events.
-EVENT_SETTINGS = ("time", "type", "time_unit", "partition_by", "order_by", "concepts")
 # Help on the syntax of settings on the command line.
 _SYNTAX = {
     "partition_by": " Write a or a,b.",
@@ -82,34 +79,3 @@ def _option(name: str) -> Callable[[_Command], _Command]:
         show_default=setting.default is not None,
         help=setting.meaning + _SYNTAX.get(name, ""),
     )
-
-
-def read_setting(name: str, value: Any) -> Any:
-    """A setting as `ec.match` takes it, from the text on the command line."""
-    match name:
-        case "partition_by" | "order_by":
-            return [column.strip() for column in (value or "").split(",") if column.strip()]
-        case "concepts":
-            return read_concepts(value) if value else None
-        case "strategy":
-            return _strategies(value)
-        case _:
-            return value
-
-
-def read_concepts(path: str) -> Concepts:
-    """The hierarchy of types in a JSON file, by its ending, or in a YAML file."""
-    return (Concepts.from_json if path.lower().endswith(".json") else Concepts.from_yaml)(path)
-
-
-def _strategies(value: str) -> str | dict[str, str]:
-    """`balanced` for all nested parts, or `s=balanced,d=passive` for those with these variables."""
-    if "=" not in value:
-        return value
-    chosen: dict[str, str] = {}
-    for item in value.split(","):
-        name, _, strategy = (text.strip() for text in item.partition("="))
-        if name in chosen:
-            raise OptionError(f"two strategies for {name!r}", code="EC404", hint="name each part once")
-        chosen[name] = strategy
-    return chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ class Concepts:
         for child, parent in parents.items():
             children.setdefault(parent, []).append(child)
         return cls(children)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Concepts:
+        """Read a JSON file, known by its ending, or a YAML file."""
+        return (cls.from_json if str(path).lower().endswith(".json") else cls.from_yaml)(Path(path))
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Concepts:
@@ -159,6 +165,9 @@ class Concepts:
             found.update(below)
             todo.extend(below)
         return frozenset(found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def check_known(self, name: str) -> None:
         """Refuse a name that the hierarchy does not have; the message says which are like it."""

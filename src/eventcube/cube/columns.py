@@ -5,16 +5,19 @@ How queries relate depends on columns hardly ever, so that a cube can tell it be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 import pyarrow as pa
 
+from eventcube.errors import BindError, Diagnostic, QueryError, Span
 from eventcube.language import syntax as s
 from eventcube.nodes import walk
 from eventcube.options import MeaningSettings
 from eventcube.schema import INTERNAL, EventSchema, names
 
+# What helps where kinds cannot be guessed.
+GIVE_COLUMNS = "give Cube(…, columns=events.schema)"
 # The columns of time and type where no setting names them; no query sees them.
 _TIME, _TYPE = INTERNAL + "time", INTERNAL + "type"
 _TIMES = frozenset({"ts", "time", "timestamp"})
@@ -46,6 +49,26 @@ def guessed_schema(
         columns = {field.name: field.type for field in known}
         columns |= {name: role for name, role in roles.items() if name.startswith(INTERNAL)}
     return EventSchema(pa.schema(columns), time, type_, keys, ties)
+
+
+def not_guessed(error: QueryError, queries: Collection[s.Query], schema: EventSchema) -> BindError:
+    """The error for queries that do not fit guessed kinds of columns, with the places where they do not."""
+    query = next(query for query in queries if (query.text, query.source) == (error.text, error.source))
+
+    def told(problem: Diagnostic) -> Diagnostic:
+        span = problem.span or s.NOWHERE
+        inside = [node for node in walk(query) if isinstance(node, s.Attribute) and _is_inside(node.span, span)]
+        kinds = {node.name: schema.kind(node.name).value for node in inside if node.name in schema.columns.names}
+        elsewhere = "".join(f"; otherwise {name} is taken for {kind}" for name, kind in kinds.items())
+        message = f"the kinds of columns cannot be guessed: {problem.message}"
+        return replace(problem, code="EC468", message=message, hint=GIVE_COLUMNS + elsewhere)
+
+    others = [not_guessed(other, queries, schema) for other in error.others]
+    return BindError(map(told, error.diagnostics), error.text, error.source, others)
+
+
+def _is_inside(part: Span, whole: Span) -> bool:
+    return whole.start <= part.start and part.end <= whole.end
 
 
 def of_any_kind(schema: EventSchema) -> EventSchema:

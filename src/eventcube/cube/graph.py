@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from eventcube import markup
@@ -12,6 +12,7 @@ from eventcube.cube.candidates import candidate_pairs
 from eventcube.cube.reduce import groups_of, reduced_edges
 from eventcube.cube.refinement import Change, Refinement, refinements_of
 from eventcube.cube.shape import shape_of
+from eventcube.language.printer import print_line
 from eventcube.plan.logical import LogicalQuery
 
 # The most lines shown of a graph, and the most characters of a query.
@@ -23,16 +24,18 @@ _LEAST_FIRST = (Change.EQUAL, Change.CONDITION, Change.CONCEPT, Change.PATTERN, 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Two queries of which one refines the other, in one or more ways."""
+    """Two queries of which one refines the other, in one or more ways; `change` is the least of these.
+
+    A field for each, so that `pandas.DataFrame(graph.edges)` has all of them.
+    """
 
     finer: str
     coarser: str
     refinements: tuple[Refinement, ...]
+    change: Change = field(init=False)
 
-    @property
-    def change(self) -> Change:
-        """The least change from the one to the other."""
-        return min((r.change for r in self.refinements), key=_LEAST_FIRST.index)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "change", min((r.change for r in self.refinements), key=_LEAST_FIRST.index))
 
 
 class CubeGraph:
@@ -94,14 +97,15 @@ class CubeGraph:
     # Shown.
 
     def __repr__(self) -> str:
-        return f"<CubeGraph: {len(self.queries)} queries, {len(self.pairs)} pairs of which one refines the other>"
+        pairs = f"{len(self.pairs)} pair{'s' * (len(self.pairs) != 1)}"
+        return f"<CubeGraph: {len(self.queries)} queries, {pairs} of which one refines the other>"
 
     def __str__(self) -> str:
         """The graph as an indented tree, from coarser to finer queries."""
-        return "\n".join(self._lines())
+        return "\n".join(self._lines()) or "no queries"
 
     def _repr_html_(self) -> str:
-        return markup.page(markup.tree(markup.branches(self._lines())))
+        return markup.page(markup.tree(markup.branches(str(self).splitlines())))
 
     def _lines(self) -> list[str]:
         lines: list[str] = []
@@ -132,9 +136,8 @@ class CubeGraph:
                 todo += reversed(below)
 
     def _text(self, name: str) -> str:
-        """The query on one line, without the word PATTERN."""
-        lines = str(self.queries[name].query).removeprefix("PATTERN ").splitlines()
-        text = " ".join(line.strip() for line in lines)
+        """The query on one line, or its beginning."""
+        text = print_line(self.queries[name].query)
         return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
 
     def to_mermaid(self) -> str:

@@ -15,6 +15,7 @@ from eventcube.errors import OptionError
 from eventcube.language.identifiers import ANY
 from eventcube.language.printer import print_pattern
 from eventcube.language.syntax import Component, Not, Or, Query
+from eventcube.options import invalid_argument
 from eventcube.plan.bind import bind
 from eventcube.schema import EventSchema
 
@@ -52,6 +53,16 @@ class Move:
         """The move as a row of a table."""
         change = "(part, position)" if self.change is None else str(self.change)
         return self.operation, change, self.gives + self._reservation()
+
+
+def change_of(move: Move) -> tuple[str, str, int] | tuple[str, int]:
+    """The change of a move that can be made as it is."""
+    if not isinstance(move, Move):
+        raise invalid_argument("a move", move, "one of cube.moves(query)")
+    if move.change is None:
+        hint = f"say which, and where: {move.operation}(query, ('!Dell', 2))"
+        raise OptionError("the move inserts any part", code="EC465", hint=hint)
+    return move.change
 
 
 class Moves(tuple[Move, ...]):

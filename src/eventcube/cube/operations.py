@@ -13,6 +13,7 @@ from eventcube.concepts.concepts import Concepts
 from eventcube.cube.places import (
     ConceptChanges,
     PatternChanges,
+    count_of,
     finished,
     fresh_variable,
     is_named,
@@ -55,7 +56,8 @@ def concept_roll_up(query: Query, changes: ConceptChanges, concepts: Concepts) -
 def pattern_drill_down(query: Query, insertions: PatternChanges) -> Query:
     """The query with more parts, each with its position in the new query.
 
-    A part is written `Type`, `!Type`, `Type variable`, or as in a query; without a variable it gets one.
+    A part is written `Type`, `!Type`, `Type variable`, or as in a query; without a variable it gets one. One with
+    conditions is in parentheses: `(Type variable, condition)`, and `!` before them if it is negated.
 
     >>> from eventcube.language.parse import parse
     >>> pattern_drill_down(parse("PATTERN SEQ(G, A, T)"), [("!D", 2)])
@@ -63,16 +65,18 @@ def pattern_drill_down(query: Query, insertions: PatternChanges) -> Query:
     """
     given = read_changes(insertions, ("!Dell", 2))
     _refuse_alternatives(query)
-    for text, position in sorted(given, key=lambda insertion: insertion[1]):
+    for number, (text, position) in enumerate(sorted(given, key=lambda insertion: insertion[1])):
         parts = parts_of(query)
         if not 1 <= position <= len(parts) + 1:
-            most = len(parts_of(query)) + 1
+            has = f"the query has {count_of(parts)}" + " with those inserted before it" * bool(number)
             raise OptionError(
-                f"{text!r} cannot be inserted at position {position}: the query has {len(parts)} parts then",
+                f"{text!r} cannot be inserted at position {position}: {has}",
                 code="EC460",
-                hint=f"insert it at 1 to {most}; {positions(parts)}",
+                hint=f"insert it at 1 to {len(parts) + 1}; {positions(parts)}",
             )
-        query = with_parts(query, (*parts[: position - 1], read_part(text, query), *parts[position - 1 :]))
+        part, quals = read_part(text, query)
+        query = with_parts(query, (*parts[: position - 1], part, *parts[position - 1 :]))
+        query = replace(query, where=(*query.where, *quals))
     return finished(query)
 
 
@@ -109,12 +113,13 @@ def _with_types(query: Query, changes: ConceptChanges, concepts: Concepts, *, do
         if not is_named(part, old):
             raise _another_part(query, old, position)
         negated = isinstance(part, Not)
-        _check_related(type_name(component), new.removeprefix("!") if negated else new, concepts, down != negated)
-        query = _retyped(query, position, new.removeprefix("!") if negated else new)
+        new = new.removeprefix("!") if negated else new
+        _check_related(type_name(component), new, concepts, down=down != negated, negated=negated)
+        query = _retyped(query, position, new)
     return finished(query)
 
 
-def _check_related(old: str, new: str, concepts: Concepts, down: bool) -> None:
+def _check_related(old: str, new: str, concepts: Concepts, *, down: bool, negated: bool) -> None:
     """Refuse a type that is not below the old one (`down`), or not above it."""
     related = types_below(old, concepts) if down else types_above(old, concepts)
     if new in related:
@@ -127,6 +132,8 @@ def _check_related(old: str, new: str, concepts: Concepts, down: bool) -> None:
     other = types_above(old, concepts) if down else types_below(old, concepts)
     if new in other:
         hint += f"; {new} is {'above' if down else 'below'} it: that is the opposite move"
+    if negated:
+        hint = f"the part is negated, so its type goes {'down on a roll-up' if down else 'up on a drill-down'}; {hint}"
     raise OptionError(f"{new!r} is not {side} {old!r} in the hierarchy", code="EC462", hint=hint)
 
 

@@ -6,7 +6,7 @@ Positions count from 1, negated parts included. A query of a single component ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from eventcube.language.check import components
 from eventcube.language.identifiers import ANY, is_keyword
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_pattern, print_query
-from eventcube.language.syntax import And, Component, Not, Or, Part, Pattern, Query, Seq
+from eventcube.language.syntax import And, Component, Not, Or, Part, Pattern, Qual, Query, Seq
 from eventcube.options import invalid_argument, is_whole
 
 # What a drill-down or roll-up changes: (type, new type, position), and (type, position).
@@ -63,7 +63,7 @@ def part_at(query: Query, position: int) -> Part:
     parts = parts_of(query)
     if not 1 <= position <= len(parts):
         raise OptionError(
-            f"there is no position {position}: the query has {_count(len(parts))}", code="EC460", hint=positions(parts)
+            f"there is no position {position}: the query has {count_of(parts)}", code="EC460", hint=positions(parts)
         )
     return parts[position - 1]
 
@@ -72,14 +72,16 @@ def read_changes(changes: Any, example: tuple[Any, ...]) -> list[Any]:
     """Changes of the form of an example, also a single one; refuses others, and one position, which is last, twice."""
     if _is_change(changes, example):
         return [changes]
-    expected = f"{example!r}, or a list of such changes"
     if not isinstance(changes, Iterable) or isinstance(changes, str | bytes | Mapping):
-        raise invalid_argument("a change", changes, expected)
+        raise _no_change(changes, example)
     found = list(changes)
+    if any(isinstance(text, str) for text in found):
+        # A single change, and no list of them.
+        raise _no_change(changes, example)
     seen: set[int] = set()
     for change in found:
         if not _is_change(change, example):
-            raise invalid_argument("a change", change, expected)
+            raise _no_change(change, example)
         position = change[-1]
         if position in seen:
             raise OptionError(
@@ -94,6 +96,17 @@ def _is_change(value: Any, example: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple | list) or len(value) != len(example):
         return False
     return all(isinstance(text, str) for text in value[:-1]) and is_whole(value[-1])
+
+
+def _no_change(value: Any, example: tuple[Any, ...]) -> OptionError:
+    """The error for a value that has not the form of an example."""
+    expected = f"{example!r}, or a list of such changes"
+    if isinstance(value, tuple | list) and len(value) in (len(example) - 1, len(example)):
+        *texts, last = value if len(value) == len(example) else (*value, None)
+        if all(isinstance(text, str) for text in texts):
+            wrong = "the position is missing" if last is None else f"the position is a whole number, not {last!r}"
+            expected = f"{expected}: {wrong}"
+    return invalid_argument("a change", value, expected)
 
 
 def positions(parts: Iterable[Part]) -> str:
@@ -136,12 +149,13 @@ def names_in(query: Query) -> set[str]:
     return {component.name for component in components(query.pattern)}
 
 
-def read_part(text: str, query: Query) -> Part:
-    """The part that a text names: `Type`, `!Type`, `Type variable`, or any part as a query writes it.
+def read_part(text: str, query: Query) -> tuple[Part, tuple[Qual, ...]]:
+    """The part that a text names, with its conditions: `Type`, `!Type`, `Type variable`, or as a query writes it.
 
-    A component without a variable gets one, unless its type's name is free and the query has no variables either.
+    The conditions of a negated part are in the part. A component without a variable gets one, unless its type's name
+    is free and the query has no variables either.
     """
-    part = _parsed(text)
+    part, quals = _parsed(text)
     own = list(components(part))
     taken = names_in(query)
     for component in own:
@@ -151,12 +165,13 @@ def read_part(text: str, query: Query) -> Part:
                 code="EC465",
                 hint=f"write, say, {type_name(component)} {fresh_variable(component, taken)}",
             )
-    if isinstance(part, Component) or (isinstance(part, Not) and isinstance(part.pattern, Component)):
-        return _with_variable(part, query, taken)
+    conditional = quals or (isinstance(part, Not) and part.quals)
+    if isinstance(part.pattern if isinstance(part, Not) else part, Component) and not conditional:
+        return _with_variable(part, query, taken), quals
     clash = next((component.name for component in own if component.name in taken), None)
     if clash is not None:
         raise OptionError(f"the name {clash!r} in {text!r} is taken", code="EC465", hint="give it a variable")
-    return part
+    return part, quals
 
 
 def _with_variable(part: Part, query: Query, taken: set[str]) -> Part:
@@ -185,23 +200,26 @@ def fresh_variable(component: Component, taken: Iterable[str]) -> str:
     return name
 
 
-def _parsed(text: str) -> Part:
+def _parsed(text: str) -> tuple[Part, tuple[Qual, ...]]:
     plain = re.fullmatch(r"(!?)\s*([^\s()`!]+)", text.strip())
     if plain is not None:
         component = Component(None if plain[2].upper() == ANY else plain[2])
-        return Not(component) if plain[1] else component
+        return Not(component) if plain[1] else component, ()
+    inside = re.fullmatch(r"\((.*)\)", text.strip(), re.DOTALL)
     try:
-        pattern: Pattern = parse(f"PATTERN SEQ(ANY __first, {text})").pattern
+        pattern: Pattern = parse(f"PATTERN SEQ(ANY __first, {inside[1] if inside else text})").pattern
     except QuerySyntaxError as error:
         raise OptionError(
             f"{text!r} cannot be inserted: {error.message}",
             code="EC465",
-            hint="write a type, a type and a variable, or '!' before them: 'Dell', 'Dell d', '!Dell'",
+            hint="write a part as in a query: 'Dell', 'Dell d', '(Dell d, d.price > 3)', '!Dell', "
+            "'!(Dell d, d.price > 3)' or '!SEQ(Dell d, Intel i)'",
         ) from None
-    if not isinstance(pattern, Seq) or len(pattern.parts) != 2 or pattern.quals:
+    if not isinstance(pattern, Seq) or len(pattern.parts) != 2 or (pattern.quals and isinstance(pattern.parts[1], Not)):
         raise OptionError(f"{text!r} is not one part", code="EC465", hint="insert each part at a position of its own")
-    return pattern.parts[1]
+    return pattern.parts[1], pattern.quals
 
 
-def _count(number: int) -> str:
-    return f"{number} part{'s' if number != 1 else ''}"
+def count_of(parts: Sized) -> str:
+    """How many parts there are, in words."""
+    return f"{len(parts)} part{'s' if len(parts) != 1 else ''}"

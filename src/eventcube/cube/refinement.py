@@ -7,7 +7,7 @@ windows and keys. If in doubt queries are not related: that costs speed, where a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from itertools import islice
 from typing import assert_never
 
@@ -22,7 +22,7 @@ MOST_EMBEDDINGS = 8
 Window = TimeWindow | CountWindow | None
 
 
-class Change(Enum):
+class Change(StrEnum):
     """What makes a query finer than another: its types, its pattern, both, only its conditions and window, or nothing.
 
     The paper has the first three: `q >c r`, `q >p r` and `q >cp r`.

@@ -39,6 +39,12 @@ def print_query(query: s.Query) -> str:
     return "\n".join(lines)
 
 
+def print_line(query: s.Query) -> str:
+    """The query on one line, without the word PATTERN."""
+    lines = print_query(query).removeprefix("PATTERN ").splitlines()
+    return " ".join(line.strip() for line in lines)
+
+
 def print_pattern(pattern: s.Part) -> str:
     """The pattern on one line."""
     match pattern:

@@ -82,7 +82,8 @@ class Adviser:
     def _untyped(self) -> Iterator[Diagnostic]:
         first, self.profile.first = self.profile.first, None
         for query in self.queries if first is not None else ():
-            types = slips.named_types(query)
+            wanted = slips.wanted_types(query, self.concepts)
+            types = frozenset[str]().union(*(wanted[name] for name in slips.named_types(query)))
             column = slips.type_column(first, types) if types else None
             if column is not None:
                 yield slips.untyped(query, column, self.spell)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from eventcube import markup
 from eventcube.engine.reuse.derive import derivation_between
 from eventcube.engine.succession import is_past
 from eventcube.errors import OptionError, did_you_mean
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _FIRST_TIME = -62_135_596_800_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """What a runtime says of a query that was added: its result over the past, and from when on that is complete.
 
@@ -44,12 +45,19 @@ class Answer:
     source: str | None = None
     reused: int = 0
 
+    def __repr__(self) -> str:
+        return f"<Answer: {self}>"
+
+    def _repr_html_(self) -> str:
+        return markup.page(markup.heading(str(self)), markup.query(str(self.query)))
+
     def __str__(self) -> str:
         since = "the beginning" if self.complete_from is None else f"{self.complete_from}"
         if self.source is None:
             return f"{self.name}: sees the events from {since} on"
         rows = f"{self.matches.num_rows:,} row{'s' if self.matches.num_rows != 1 else ''}"
-        return f"{self.name}: {rows} from {self.reused:,} kept matches of {self.source}, complete from {since} on"
+        kept = f"{self.reused:,} kept match{'es' if self.reused != 1 else ''}"
+        return f"{self.name}: {rows} from {kept} of {self.source}, complete from {since} on"
 
 
 def add_query(runtime: Runtime, name: str, query: str | Query, source: str | None = None) -> Answer:

@@ -96,6 +96,20 @@ def _as_table(events: Any) -> pa.Table:
     )
 
 
+def as_frame(columns: Any) -> Any:
+    """A frame without rows, for the schema of polars or the dtypes of pandas; anything else as it is."""
+    kind = f"{type(columns).__module__.split('.')[0]}.{type(columns).__name__}"
+    if kind == "polars.Schema":
+        import polars as pl
+
+        return pl.DataFrame(schema=columns)
+    if kind == "pandas.Series":
+        import pandas as pd
+
+        return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in columns.items()})
+    return columns
+
+
 def _index_names(frame: Any) -> str:
     """The names of a pandas frame's index levels, as JSON; "" for unnamed times."""
     levels = [frame.index.get_level_values(i) for i in range(frame.index.nlevels)]

@@ -34,6 +34,8 @@ def named_queries(queries: Any) -> dict[str, Any]:
     for name in named:
         if not isinstance(name, str):
             raise invalid_argument("the name of a query", name, "a text")
+        if not name.strip():
+            raise OptionError("the name of a query is empty", code="EC413", hint="write, say, {'q1': 'PATTERN …'}")
         if _has_half_a_character(name):
             raise OptionError("the name of a query holds half a character", code="EC413", hint="write no surrogates")
     if not named:

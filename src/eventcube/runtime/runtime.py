@@ -274,11 +274,11 @@ class Runtime:
             settle(self)
             workload.hold(table)
 
-    def advance(self, watermark: int | datetime) -> Iterator[Any]:
+    def advance(self, watermark: int | datetime | str) -> Iterator[Any]:
         """Advance the watermark: every earlier event has come. Returns the matches that are final now.
 
-        The watermark is a datetime, or microseconds since 1970 in UTC whatever `time_unit` is. A datetime without a
-        zone is in that of the time column.
+        The watermark is a datetime or its text, or microseconds since 1970 in UTC whatever `time_unit` is. A time
+        without a zone is in that of the time column.
         """
         self.check_ready()
         moment = microseconds_of(watermark, None if self.workload is None else self.workload.schema)
@@ -289,7 +289,8 @@ class Runtime:
     def add(self, name: str, query: str | Query) -> Answer:
         """Add a query, which sees the events that are later than all so far; the others go on as they are.
 
-        The answer says from when on: it has all matches with events from then on.
+        The answer says from when on: it has all matches with events from then on. For the query, the stream begins
+        then: a leading `!` knows no earlier events, and may let matches through that these would rule out.
         """
         return add_query(self, name, query)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eventcube.language.literals import UnreadableError, read_timestamp
 from eventcube.options import UNITS_IN_MICROSECONDS, invalid_argument, is_whole
 from eventcube.plan.zones import column_zone, instant, read_zone
 from eventcube.schema import EventSchema
@@ -34,21 +35,28 @@ def moment_of(micros: int, schema: EventSchema) -> datetime | int:
 
 
 def microseconds_of(watermark: Any, schema: EventSchema | None) -> int:
-    """A watermark in microseconds; a datetime without a zone is in that of the time column, if it has one."""
+    """A watermark in microseconds; a time without a zone is in that of the time column, if it has one."""
     # NaT of pandas is a datetime that does not equal itself.
     if isinstance(watermark, datetime) and watermark == watermark:
-        if watermark.tzinfo is not None:
-            return (watermark - _EPOCH) // timedelta(microseconds=1)
-        micros = (watermark - _EPOCH.replace(tzinfo=None)) // timedelta(microseconds=1)
-        zone = None if schema is None else column_zone(schema.time, schema)
-        if zone is None:
-            return micros
-        known = read_zone(zone)
-        if known is None:
-            raise invalid_argument(
-                "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
-            )
-        return instant(micros, known)
-    if not is_whole(watermark):
-        raise invalid_argument("a watermark", watermark, "microseconds since 1970, or a datetime")
-    return max(-_MAX_TIME, min(_MAX_TIME, int(watermark)))
+        zoned = watermark.tzinfo is not None
+        micros = (watermark - (_EPOCH if zoned else _EPOCH.replace(tzinfo=None))) // timedelta(microseconds=1)
+    elif isinstance(watermark, str):
+        try:
+            micros, zoned = read_timestamp(watermark)
+        except UnreadableError:
+            raise invalid_argument("a watermark", watermark, "a time such as '2024-01-31 12:00:00'") from None
+    elif is_whole(watermark):
+        return max(-_MAX_TIME, min(_MAX_TIME, int(watermark)))
+    else:
+        raise invalid_argument("a watermark", watermark, "microseconds since 1970, a datetime, or its text")
+    zone = None if zoned or schema is None else column_zone(schema.time, schema)
+    return micros if zone is None else _instant(micros, zone, watermark)
+
+
+def _instant(micros: int, zone: str, watermark: Any) -> int:
+    known = read_zone(zone)
+    if known is None:
+        raise invalid_argument(
+            "a watermark", watermark, f"a datetime with a zone: that of the time column, {zone}, is not known"
+        )
+    return instant(micros, known)

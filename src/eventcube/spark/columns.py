@@ -10,7 +10,7 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows it by
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
 
 from eventcube.engine.time_text import MOMENT
 from eventcube.errors import InputError
@@ -41,10 +41,10 @@ def session_zone(frame: DataFrame) -> str:
     return frame.sparkSession.conf.get(ZONE_SETTING) or "UTC"
 
 
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The Arrow schema of a frame; types without an Arrow type are `Unreadable`."""
-    zone = session_zone(frame)
-    return pa.schema([pa.field(f.name, _arrow_type(f.dataType, zone), f.nullable) for f in frame.schema])
+def arrow_schema(frame: DataFrame | StructType) -> pa.Schema:
+    """The Arrow schema of a frame or of its schema (then in UTC); types without an Arrow type are `Unreadable`."""
+    fields, zone = (frame, "UTC") if isinstance(frame, StructType) else (frame.schema, session_zone(frame))
+    return pa.schema([pa.field(f.name, _arrow_type(f.dataType, zone), f.nullable) for f in fields])
 
 
 class Unreadable(pa.ExtensionType):  # type: ignore[misc]

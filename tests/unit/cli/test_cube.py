@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.conftest import Call
 
 from eventcube.cli.cube import cube
-from eventcube.cli.workload import read_workload
+from eventcube.workload_files.workload import read_workload
 
 READINGS = """\
 ts,place,person
@@ -67,17 +67,20 @@ def ask(call: Call) -> Call:
     return invoke
 
 
-def test_counts_of_every_query_with_its_pattern(ask: Call) -> None:
+def test_counts_of_every_query_with_its_text(ask: Call) -> None:
     result = ask("--counts")
     rows = [line.replace("│", " ").split(maxsplit=2) for line in result.stdout.splitlines() if line.startswith("│")]
     assert {name: int(count) for name, count, _ in rows} == FOUND
-    assert "SEQ(Dallas a, !Austin x, Tulsa b)" in result.stdout
+    assert "SEQ(Dallas a, !Austin x, Tulsa b) WITHIN 1 hour" in result.stdout
     assert result.stderr.startswith("9 matches of 3 queries in 6 events, ")
     assert "partial matches made" in result.stderr
 
 
 def test_counts_as_csv_and_in_files(ask: Call, here: Path) -> None:
-    assert ask("--counts", "--format", "csv", "-q").stdout.splitlines()[1] == '"north",4,"SEQ(Texas a, Oklahoma b)"'
+    assert (
+        ask("--counts", "--format", "csv", "-q").stdout.splitlines()[1]
+        == '"north",4,"SEQ(Texas a, Oklahoma b) WITHIN 1 hour"'
+    )
     ask("--counts", "--out", "counts.parquet")
     assert pq.read_table(here / "counts.parquet").select(["query", "matches"]).to_pylist() == [
         {"query": name, "matches": count} for name, count in FOUND.items()
@@ -161,6 +164,7 @@ def test_settings_are_read_as_on_the_command_line(here: Path) -> None:
 
 def test_the_graph_needs_no_events(call: Call, here: Path) -> None:
     assert call("cube", "moves.yaml", "--graph", "-").stdout == GRAPH
+    assert [edge["finer"] for edge in json.loads(call("cube", "moves.yaml", "--graph", "-", "--json").stdout)["edges"]]
     result = call("cube", "moves.yaml", "--graph", "moves.mmd")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "graph written to moves.mmd\n")
     mermaid = (here / "moves.mmd").read_text("utf-8")
@@ -188,7 +192,9 @@ def test_a_graph_whose_columns_cannot_be_guessed(call: Call, here: Path) -> None
     (here / "clash.yaml").write_text(text.replace("b.person > a.n", "b.person > 1"), encoding="utf-8")
     result = call("cube", "clash.yaml", "--graph", "-")
     assert result.exit_code == 2
-    assert result.stderr.startswith("error[EC468]: the columns of the events are not known\nhint: name an INPUT: ")
+    assert result.stderr.startswith("error[EC468]: the kinds of columns cannot be guessed: cannot compare")
+    assert "\n --> odd:1:" in result.stderr
+    assert "\nhint: name an INPUT; " in result.stderr
     told = call("cube", "clash.yaml", "numbered.csv", "--graph", "-", "--explain")
     assert "error[EC210]: cannot compare" in told.stderr
     assert call("cube", "odd.yaml", "numbered.csv", "--graph", "-", "--explain").exit_code == 0

@@ -64,7 +64,7 @@ class TestTypes:
         concepts = {"Session": ["Login", "Logout"], "Empty": ["Never"]}
         assert told(lambda: ec.match(table(), "PATTERN Session a WITHIN 1 s", type="kind", concepts=concepts)) == []
         (found,) = told(lambda: ec.match(table(), "PATTERN Sesion a WITHIN 1 s", type="kind", concepts=concepts))
-        assert "did you mean 'Session'?" in found
+        assert "did you mean 'Session'? the input and the hierarchy have: Empty, Login, Logout, Never, Session" in found
 
     def test_a_hierarchy_that_misses_the_types_of_the_events(self) -> None:
         concepts = {"Session": ["Logins", "Exit"], "Empty": [f"t{i}" for i in range(9)]}
@@ -122,6 +122,17 @@ class TestTypes:
         assert "[EC505]: no type column is named, so every event matches Login" in found
         assert "hint: column 'kind' holds such types: type='kind'" in found
         assert told(lambda: ec.match(table(), "PATTERN SEQ(a, b) WITHIN 1 s")) == []
+
+    def test_a_column_of_types_that_is_not_named_where_queries_name_those_above_them(self) -> None:
+        concepts = {"Begin": ["Login"], "End": ["Logout"]}
+        query = "PATTERN SEQ(Begin a, End b) WITHIN 1 hour"
+        for call in (
+            lambda: ec.match(table(), query, concepts=concepts),
+            lambda: ec.Cube({"q": query}, concepts=concepts).counts(table()),
+        ):
+            (found,) = told(call)
+            assert "[EC505]: no type column is named, so every event matches Begin" in found
+            assert "hint: column 'kind' holds such types: type='kind'" in found
 
 
 class TestCounts:

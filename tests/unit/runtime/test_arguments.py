@@ -105,6 +105,7 @@ def test_push_takes_what_match_takes(make: Callable[[pa.Table], Any]) -> None:
         datetime(1970, 1, 1, 0, 0, 0, 3),
         datetime(1970, 1, 1, 1, 0, 0, 3, timezone(timedelta(hours=1))),
         pd.Timestamp(3000, tz=UTC),
+        "1970-01-01T01:00:00.000003+01:00",
     ],
 )
 def test_watermarks(watermark: Any) -> None:
@@ -123,9 +124,12 @@ def test_watermarks(watermark: Any) -> None:
         ("Europe/Berlin", datetime(2024, 3, 31, 0, 30, tzinfo=UTC)),
         ("America/New_York", datetime(2024, 3, 30, 20, 30)),
         (None, datetime(2024, 3, 31, 0, 30)),
+        ("Europe/Berlin", "2024-03-31 01:30"),
+        ("Europe/Berlin", "2024-03-31 00:30Z"),
+        (None, " 2024-03-31 00:30"),
     ],
 )
-def test_a_watermark_without_a_zone_is_in_that_of_the_time(zone: str | None, watermark: datetime) -> None:
+def test_a_watermark_without_a_zone_is_in_that_of_the_time(zone: str | None, watermark: datetime | str) -> None:
     runtime = ec.Runtime(PAIR)
     times = pa.array([datetime(2024, 3, 31, 0, minute) for minute in (10, 29, 30)]).cast(pa.timestamp("us", zone))
     list(runtime.push(pa.table({"ts": times.slice(0, 1)})))
@@ -140,7 +144,7 @@ def test_a_watermark_without_a_zone_where_that_of_the_time_is_not_known() -> Non
         runtime.advance(datetime(2024, 3, 31))
 
 
-@pytest.mark.parametrize("watermark", ["3", None, 3.0, True, pd.NaT])
+@pytest.mark.parametrize("watermark", ["3", "soon", None, 3.0, True, pd.NaT])
 def test_what_is_no_watermark(watermark: Any) -> None:
     runtime = ec.Runtime(PAIR, schema=EVENTS.schema)
     with pytest.raises(OptionError, match="EC414"):

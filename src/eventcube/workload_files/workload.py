@@ -6,30 +6,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eventcube.cli.workload_file import Window, WorkloadFile
 from eventcube.errors import Diagnostic, QueryError, Span
 from eventcube.language.identifiers import write_name
 from eventcube.language.parse import parse
 from eventcube.language.printer import print_window
 from eventcube.language.syntax import Query
 from eventcube.options import Options, options
+from eventcube.workload_files.content import Window, WorkloadFile
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Queries by name, and the options to run them with."""
+    """Queries by name, and the options to run them with; `settings` has those that were written."""
 
     queries: dict[str, Query]
     options: Options
+    settings: dict[str, Any]
 
 
-def read_workload(path: str, given: Mapping[str, Any]) -> Workload:
+def read_workload(path: str, given: Mapping[str, Any] | None = None) -> Workload:
     """The workload in a file; `given` settings win over those of the file.
 
     All mistakes are raised as one, in the order of the file.
     """
     file = WorkloadFile(path)
-    settings: dict[str, Any] = {"concepts": file.concepts, **file.settings, **given}
+    settings: dict[str, Any] = {"concepts": file.concepts, **file.settings, **(given or {})}
     chosen = options(**settings)
     queries: dict[str, Query] = {}
     mistakes: list[tuple[int, QueryError]] = [*file.mistakes()]
@@ -42,7 +43,7 @@ def read_workload(path: str, given: Mapping[str, Any]) -> Workload:
         first, *others = (error for _, error in sorted(mistakes, key=lambda mistake: mistake[0]))
         first.others = tuple(others)
         raise first
-    return Workload(queries, chosen)
+    return Workload(queries, chosen, settings)
 
 
 def _read_query(name: str, text: str, window: Window | None, options: Options) -> Query:

@@ -8,17 +8,17 @@ from typing import Any
 
 import yaml
 
-from eventcube.cli.settings import EVENT_SETTINGS, read_concepts, read_setting
 from eventcube.concepts.concepts import Concepts
 from eventcube.concepts.yaml_nodes import node_to_text, repeated_names, text_to_node
 from eventcube.errors import Diagnostic, EventCubeError, InputError, QueryError, Span, did_you_mean
 from eventcube.language.parse import parse
 from eventcube.language.syntax import CountWindow, Query, TimeWindow
-from eventcube.options import options
+from eventcube.options import MEANING_SETTINGS, options
+from eventcube.workload_files.setting_text import read_setting
 
 FIELDS = ("concepts", "queries", "settings", "within")
 # `concepts` is a field.
-SETTINGS = (*(name for name in EVENT_SETTINGS if name != "concepts"), "limit", "sharing", "strategy")
+SETTINGS = (*(name for name in MEANING_SETTINGS if name != "concepts"), "limit", "sharing", "strategy")
 _ONE_QUERY = "write, say, q1: PATTERN SEQ(A a, B b) WITHIN 1 hour"
 _EXAMPLE = _ONE_QUERY + ", below queries:"
 Window = TimeWindow | CountWindow
@@ -96,7 +96,7 @@ class WorkloadFile:
         content = node_to_text(value)
         try:
             if isinstance(content, str):
-                self.concepts = read_concepts(str(self.path.parent / content))
+                self.concepts = Concepts.from_file(self.path.parent / content)
             elif isinstance(content, dict):
                 self.concepts = Concepts(content)
             elif content is not None:

@@ -1,0 +1,1 @@
+"""Workload files: read, checked and ready to run."""
