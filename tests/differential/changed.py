@@ -128,7 +128,7 @@ class _Run:
         self._latest = self._watermark = -(2**62)
 
     def _draw_keep(self) -> Keep:
-        return Keep(self._rng.choice([0, 3 * TICK, 50 * TICK, 2**61]), self._rng.choice([2, 1 << 20]))
+        return Keep(self._rng.choice([0, 3 * TICK, 50 * TICK, 2**61, 2**61]), self._rng.choice([2, 1 << 20, 1 << 20]))
 
     def _fresh(self, strategy: str, sharing: str) -> Runtime:
         settings = read_settings(self._case.options)
@@ -175,7 +175,9 @@ class _Run:
         rng = self._rng
         for _ in range(rng.choice([0, 0, 1, 1, 2])):
             running = [name for name, seen in self._seen.items() if not seen.removed]
-            if self._later and chance(rng, self._haste):
+            # Wait for matches, mostly, which an answer could be computed from.
+            waits = not any(seen.found for seen in self._seen.values()) and chance(rng, 80)
+            if self._later and not waits and chance(rng, self._haste):
                 name = rng.choice([*self._later])
                 self._add(name, self._later.pop(name))
             elif len(running) > 1 and chance(rng, self._haste):

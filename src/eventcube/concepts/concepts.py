@@ -223,7 +223,7 @@ def _name(written: Any) -> str:
     name = str(written)
     if written is None or not name:
         raise InputError("a type has no name", code="EC311", hint="write a list of names: Computer: [INTC, MSFT]")
-    if name.upper() == "ANY":
+    if name == "ANY":
         hint = f"in queries, ANY is an event of any type; give {name!r} another name"
         raise InputError(f"a type of the hierarchy cannot be called {name!r}", code="EC311", hint=hint)
     return name
