@@ -18,8 +18,9 @@ def test_most_workloads_match_and_share_steps() -> None:
         rows, counted = measure(draw_workload(Random(seed)), Random(~seed))
         seen.update({"matched": bool(rows), **{name: bool(n) for name, n in counted.items()}})
     assert seen["matched"] >= 0.8 * 50
-    assert seen["trees"] >= 0.5 * 50, "trees with common steps ran"
-    assert seen["chunks"] >= 0.4 * 50, "events flowed through them"
+    # Some share nothing on purpose.
+    assert seen["trees"] >= 0.35 * 50, "trees with common steps ran"
+    assert seen["chunks"] >= 0.3 * 50, "events flowed through them"
     assert seen["from start"] >= 0.15 * 50, "queries were bound from their first components on"
 
 
