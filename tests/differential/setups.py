@@ -55,7 +55,7 @@ class Setup:
         pairs = rng.choice([0, 0, 50, 1 << 22])
         return cls(
             strategies=(_draw_strategy(rng), _draw_strategy(rng)),
-            sharings=rng.choice([("auto", "auto"), ("auto", "auto"), ("independent", "auto"), ("auto", "independent")]),
+            sharings=rng.choice([*[("auto", "auto")] * 5, ("independent", "auto"), ("auto", "independent")]),
             by_changes=chance(rng, 60),
             restarts=rng.choice([0, 0, 10, 40]),
             advances=rng.choice([0, 0, 20]),

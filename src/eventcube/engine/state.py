@@ -141,11 +141,15 @@ class State:
 
     def can_derive(self, query: WorkloadQuery, source: WorkloadQuery) -> bool:
         """Whether all events are there for a query to be computed from matches of another, which were due before."""
-        known = int(self.known_from[list(source.stacks)].max())
         needed = StackRetention()
         needed.add(query)
-        by_time = not needed.for_ever and not needed.counts
-        return known == BEGINNING or (by_time and known <= self.watermark - (needed.time or 0))
+        known = int(self.known_from[list(source.stacks)].max())
+        # Or they lack no more than those that the query itself would be computed from.
+        return self.is_long_ago(known, needed) or known <= self.known_from[list(query.stacks)].min()
+
+    def is_long_ago(self, time: int, needed: StackRetention) -> bool:
+        """Whether what may be missing before a time is not needed any more."""
+        return time == BEGINNING or (needed.is_time_only and time <= self.watermark - (needed.time or 0))
 
     def reaches_before(self, time: int) -> bool:
         """Whether an event before a time may be retained."""

@@ -57,10 +57,17 @@ def _known_from(wanted: StackScan, retention: StackRetention, covering: Iterable
     """The time before which a stack may lack more than its retention tells, given the stacks that cover it."""
     # All events that it takes are still to come, or at least those after the watermark.
     unseen = old.watermark if wanted.since is None else BEGINNING
-    return min(
-        (int(old.known_from[i]) if old.retention.stacks[i].reaches(retention) else old.horizon([i]) for i in covering),
-        default=unseen,
+    known = (
+        max(_known(i, wanted, old), BEGINNING if old.retention.stacks[i].reaches(retention) else old.horizon([i]))
+        for i in covering
     )
+    return min(known, default=unseen)
+
+
+def _known(number: int, wanted: StackScan, old: State) -> int:
+    """The time before which a stack may lack events of one that it covers."""
+    since = old.plan.stacks[number].since
+    return max(int(old.known_from[number]), BEGINNING if since is None or wanted.since is not None else since)
 
 
 def is_retained(query: WorkloadQuery, plan: WorkloadPlan, new: State, old: State) -> bool:
@@ -76,7 +83,8 @@ def is_retained(query: WorkloadQuery, plan: WorkloadPlan, new: State, old: State
             stack.covers(wanted)
             and (by_type or stack.types == wanted.types)
             and kept.reaches(new.retention.stacks[number])
-            for stack, kept in zip(had, old.retention.stacks, strict=True)
+            and old.is_long_ago(_known(i, wanted, old), new.retention.stacks[number])
+            for i, (stack, kept) in enumerate(zip(had, old.retention.stacks, strict=True))
         )
         for number, wanted in ((number, wanted_of[number]) for number in set(query.stacks))
     )

@@ -134,3 +134,13 @@ def test_events_of_other_types_are_found_beside_older_ones_that_are_retained_for
         found.update({name: batch.num_rows for name, batch in runtime.advance(int(events[-1]) + 1)})
     found.update({name: batch.num_rows for name, batch in runtime.finish()})
     assert +found == {"any": 3, "p": 1}
+
+
+def test_a_leading_negation_is_not_answered_where_an_added_query_alone_retains_its_events() -> None:
+    cube = ec.Cube({"q": "PATTERN C c WITHIN 12 events"}, type="type")
+    runtime = cube.runtime(separate=True)
+    push(runtime, "C1 C2 C3 X4")
+    runtime.add("long", "PATTERN SEQ(C c, B b) WITHIN 99 events")
+    push(runtime, "X5 X6 X7")
+    # No event before the addition is retained any more: the new query can only see those from now on.
+    assert runtime.pattern_drill_down("q", ("!C x", 1), name="first").source is None
