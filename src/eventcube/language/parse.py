@@ -29,6 +29,9 @@ from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tok
 from eventcube.language.tree_shapes import keep_shape, known_tree
 
 _PARTS = tuple(field.name for field in fields(Clauses))
+# Short clauses without mistakes, by their place and text: related queries have all but their patterns in common.
+_known_clauses: dict[tuple[int | None, str], Clauses] = {}
+_MOST_KNOWN, _MOST_CHARACTERS = 1024, 64
 _FILE_NAME = re.compile(r"[^\s()'\"`]+\.[A-Za-z]\w{0,5}")
 
 
@@ -135,9 +138,18 @@ class _Reading:
             hint = "join conditions with AND" if word.type == "WHERE" else "leave out one of them"
             self.report("EC107", f"{spoken(word.type)} is given twice", span_of(word), hint)
         self.clause_spans.setdefault(word.type, span_of(word))
+        place = word.start_pos, self.text[word.start_pos : clause.end]
+        if not self.problems and place in _known_clauses:
+            self._take(_known_clauses[place])
+            return None
         result = _parse(clause.tokens)
         if isinstance(result, Tree):
-            self._build(result, clause.tokens)
+            built = self._build(result, clause.tokens)
+            short = len(place[1]) <= _MOST_CHARACTERS and word.type != "PATTERN"
+            if built is not None and not self.problems and short:
+                if len(_known_clauses) >= _MOST_KNOWN:
+                    _known_clauses.clear()
+                _known_clauses[place] = built
             return None
         misspelt = misspelt_clause(result)
         if misspelt is None:
@@ -155,19 +167,23 @@ class _Reading:
                 self.problems.append(explain(before))
         return ClauseTokens((clause.tokens[i].update(type=guess), *clause.tokens[i + 1 :]), clause.end)
 
-    def _build(self, tree: Tree[Token], tokens: tuple[Token, ...]) -> None:
+    def _build(self, tree: Tree[Token], tokens: tuple[Token, ...]) -> Clauses | None:
         builder = ClauseBuilder(tokens[0].type)
         clause = builder.clause(tree)
         # No few tokens are nested deep.
         deep = too_deep(clause) if clause is not None and 4 * len(tokens) > MAX_DEPTH else None
         if builder.problems and (other := foreign(tokens)):
             self.problems.append(other)
-            return
+            return None
         self.problems += builder.problems
         if deep:
             self.problems.append(deep)
         if deep or clause is None:
-            return
+            return None
+        self._take(clause)
+        return clause
+
+    def _take(self, clause: Clauses) -> None:
         parts = {name: part for name in _PARTS if (part := getattr(clause, name)) is not None}
         self.clauses = replace(self.clauses, **parts)
 

@@ -110,6 +110,8 @@ class ReuseCosts:
         found = {self._number(find): cost for find, cost in finds}
         common = (*zip(shared, costs, strict=False), *found.items())
         making = estimate.making(program, *made[-2:]) if program else 0.0
+        if program is query.plan.program:
+            self._results[name, True] = made[-1]
         return Steps(sum(costs) + sum(found.values()), common), making
 
     def _found(

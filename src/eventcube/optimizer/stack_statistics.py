@@ -43,7 +43,7 @@ class StackStatistics:
         self._queries = {query.arrangement: name for name, query in queries.items()}
         self._counts: dict[tuple[StackKey, frozenset[State] | None], float] = {}
         self._windows: dict[tuple[Arrangement, tuple[StackKey, ...]], Ints] = {}
-        self._inside: dict[tuple[Arrangement, tuple[StackKey, ...], StackKey], float] = {}
+        self._inside: dict[tuple[Arrangement, tuple[StackKey, ...]], dict[StackKey, float]] = {}
 
     @cached_property
     def size(self) -> int:
@@ -70,18 +70,22 @@ class StackStatistics:
                 self._counts[key] = _without(self.count(one, states) for one in stack)
         return self._counts[key]
 
+    def inside(self, arrangement: Arrangement, triggers: tuple[StackKey, ...]) -> dict[StackKey, float]:
+        """How many events of each stack lie in a window of a due event of some stacks, as far as it is known."""
+        return self._inside.setdefault((arrangement, triggers), {})
+
     def in_window(self, arrangement: Arrangement, triggers: tuple[StackKey, ...], stack: StackKey) -> float:
         """How many events of a stack lie in a window of an event of other stacks that is due, on average."""
-        key = arrangement, triggers, stack
-        if key not in self._inside:
+        inside = self.inside(arrangement, triggers)
+        if stack not in inside:
             if isinstance(stack, int):
                 bounds = self._bounds(arrangement, triggers)
                 places = self._rows(stack).searchsorted(bounds)
                 half = len(bounds) // 2
-                self._inside[key] = float((places[half:] - places[:half]).mean()) if half else 0.0
+                inside[stack] = float((places[half:] - places[:half]).mean()) if half else 0.0
             else:
-                self._inside[key] = _without(self.in_window(arrangement, triggers, one) for one in stack)
-        return self._inside[key]
+                inside[stack] = _without(self.in_window(arrangement, triggers, one) for one in stack)
+        return inside[stack]
 
     def _bounds(self, arrangement: Arrangement, triggers: tuple[StackKey, ...]) -> Ints:
         """Where a sample of windows begins, then where they end."""
@@ -115,7 +119,7 @@ class StackSlots:
         self._stacks: tuple[StackKey, ...] = stacks or query.stacks
         self._triggers = tuple(self._stacks[slot] for slot in query.triggers)
         due = sum(statistics.count(stack, _DUE) for stack in self._triggers)
-        self._inside: dict[int, float] = {}
+        self._inside = statistics.inside(query.arrangement, self._triggers)
         self.size = statistics.size
         self.new = due / max(1.0, sum(map(statistics.count, self._triggers)))
 
@@ -125,9 +129,9 @@ class StackSlots:
 
     def in_window(self, slot: int) -> float:
         """How many events of a slot lie in a window, on average."""
-        if slot not in self._inside:
-            self._inside[slot] = self._statistics.in_window(self._arrangement, self._triggers, self._stacks[slot])
-        return self._inside[slot]
+        stack = self._stacks[slot]
+        known = self._inside.get(stack)
+        return self._statistics.in_window(self._arrangement, self._triggers, stack) if known is None else known
 
     def distinct(self, slot: int, expression: Expression) -> float:
         """How many different values the events of a slot have."""

@@ -114,14 +114,14 @@ class _Grower:
         groups: dict[object, list[tuple[Branch, dict[int, int], list[int]]]] = {}
         for branch, known in members:
             if depth == branch.most or len(members) == 1:
-                leaves.append(_leaf(branch, known, depth))
+                leaves.append(self._leaf(branch, known, depth))
             else:
                 key, new = _key(branch, known, depth)
                 groups.setdefault(key, []).append((branch, known, new))
         nodes: list[Node] = []
         for group in groups.values():
             if len(group) == 1:
-                leaves.append(_leaf(group[0][0], group[0][1], depth))
+                leaves.append(self._leaf(group[0][0], group[0][1], depth))
                 continue
             branch, known, new = group[0]
             first = len(self.stacks)
@@ -136,9 +136,9 @@ class _Grower:
             nodes.append(Node(step, below, ends))
         return tuple(nodes), tuple(leaves)
 
-
-def _leaf(branch: Branch, known: Mapping[int, int], depth: int) -> Leaf:
-    return Leaf(branch.query, {tree: slot for slot, tree in known.items()}, branch.program[depth:], branch.delta)
+    def _leaf(self, branch: Branch, known: Mapping[int, int], depth: int) -> Leaf:
+        slots = {tree: slot for slot, tree in known.items()} if self._runs else {}
+        return Leaf(branch.query, slots, branch.program[depth:], branch.delta)
 
 
 def _key(branch: Branch, known: Mapping[int, int], depth: int) -> tuple[object, list[int]]:
