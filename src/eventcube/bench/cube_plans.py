@@ -38,8 +38,8 @@ PLANNING_GOALS = {10: 16.0, 200: 1_000.0, 2_000: 30_000.0}
 WEIGHED_EVENTS = 100_000
 # Random plans of a workload, and how well costs must be ranked.
 PLANS, TRIES, RANK_GOAL = 12, 400, 0.8
-# Costs this close to each other are taken to be equal: two runs of one plan differ by as much.
-CLOSE = 0.05
+# Costs this close to each other are taken to be equal.
+CLOSE = 0.03
 # Events, and windows in ms, with which plans take some ten to hundred milliseconds.
 PLANNED_EVENTS, FEWER_EVENTS, MANY_MATCHES = 500_000, 100_000, "378"
 PLAN_WINDOWS, PLAN_WINDOW = {"1": 400, "2": 400, "3": 400}, 150

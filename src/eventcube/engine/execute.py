@@ -77,6 +77,11 @@ class Execution:
             elif len(out):
                 stack.append(self.step(program[len(stack) - 1], out))
 
+    def is_futile(self, program: Program) -> bool:
+        """Whether the program has no result, because there is no event for one of its joins."""
+        binds = (step for step in program if isinstance(step, Bind))
+        return any(not len(self.store.stack(bind.slot, bind.states).rows) for bind in binds)
+
     def any(self, program: Program, table: Table) -> Bools:
         """For each partial match whether the program has a result."""
         has_result = np.zeros(len(table), np.bool_)
@@ -99,8 +104,6 @@ class Execution:
         if not isinstance(last, Bind) or last.filters:
             return sum(len(out) for out in self.run(program, table))
         total = 0
-        if not len(self.store.stack(last.slot, last.states).rows):
-            return total
         for out in self.run(program[:-1], table):
             if last.is_range:
                 width = self.store.stack(last.slot, last.states).count_between(*self._range(last, out))
@@ -195,8 +198,6 @@ class Execution:
     # Joining.
 
     def _bind(self, bind: Bind, table: Table) -> Iterator[Table]:
-        if not len(self.store.stack(bind.slot, bind.states).rows):
-            return
         candidates = self._candidates(bind, table)
         if bind.latest:
             yield self._latest(bind, table, candidates)

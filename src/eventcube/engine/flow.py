@@ -53,6 +53,8 @@ class Matches:
         A delta has an execution of its own.
         """
         executor = execution or self.execution
+        if executor.is_futile(program):
+            return
         if self.only_counts:
             self.add_count(executor.count(program, table))
             return

@@ -156,7 +156,7 @@ class ProgramEstimate:
         last = program[-1] if program else None
         if self._materialize or not isinstance(last, Bind) or not last.is_range:
             return 0.0
-        return before.rows * (RANGE - COUNTED) + end.rows * (EXTEND + COPY * before.bound) if end.rows else 0.0
+        return before.rows * (RANGE - COUNTED) + end.rows * (EXTEND + COPY * before.bound)
 
     def filtered(self, rows: float) -> float:
         """What it costs to leave out partial matches that are not due; nothing if all events are."""
@@ -178,11 +178,8 @@ class ProgramEstimate:
                     extensions = self._extensions(step, at) / (1.0 + fenced)
                     only_range = counted and step.is_range
                     row = COUNTED if only_range else RANGE + extensions * (EXTEND + COPY * at.bound)
-                    cost = BIND + calls
-                    # Without an event to bind, nothing is looked up.
-                    if extensions:
-                        cost += at.rows * (row + FENCE * len(step.fences))
-                        cost += self._looked_up(step, at.rows, 1 if only_range else 2)
+                    cost = BIND + calls + at.rows * (row + FENCE * len(step.fences))
+                    cost += self._looked_up(step, at.rows, 1 if only_range else 2)
                     rows = at.rows * extensions
                     spread = at.spread + 1.0 / (1.0 + fenced)
                     at = Partial(rows, at.bound + 1, spread, at.tables + rows / CHUNK)

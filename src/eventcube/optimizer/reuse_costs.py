@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import takewhile
 
 from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
@@ -17,7 +18,7 @@ from eventcube.optimizer.reuse_plan import Once, Own, Steps, Way
 from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
 from eventcube.optimizer.workings import Workings
 from eventcube.plan.step_tree import Branch, shareable, step_tree
-from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Narrow, Program, Reject, Term
+from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Narrow, Program, Reject, Step, Term
 from eventcube.plan.workload import Arrangement, Delta, Derivation, StackKey, WorkloadQuery
 
 # The programs of a query, by number.
@@ -38,8 +39,8 @@ class ReuseCosts:
         self._results: dict[tuple[str, bool], Partial] = {}
         # Numbers for groups and for what must be found once, below those of shared steps: they are compared faster.
         self._numbers: dict[Hashable, Once] = {}
-        shared = shared_steps(self._queries, self._materializes)
-        self._own = {name: self._own_costs(name, query, shared) for name, query in self._queries.items()}
+        self._shared = shared_steps(self._queries, self._materializes)
+        self._own = {name: self._own_costs(name, query) for name, query in self._queries.items()}
 
     @property
     def alone(self) -> float:
@@ -67,9 +68,9 @@ class ReuseCosts:
     def _number(self, key: Hashable) -> Once:
         return self._numbers.setdefault(key, Once(-1 - len(self._numbers)))
 
-    def _own_costs(self, name: str, query: WorkloadQuery, shared: Mapping[tuple[str, int], Sequence[int]]) -> Own:
+    def _own_costs(self, name: str, query: WorkloadQuery) -> Own:
         def steps(program: Program, number: int) -> tuple[Steps, float]:
-            return self._steps(name, program, query.stacks, shared.get((name, number), ()))
+            return self._steps(name, program, query.stacks, self._shared.get((name, number), ()))
 
         def all_matches() -> Steps:
             assert query.unrestricted is not None
@@ -128,8 +129,8 @@ class ReuseCosts:
                     yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
             # For a few partial matches places are sought one by one.
             if isinstance(bind, Bind) and rows * 32 >= size:
-                for stack in (stacks[bind.slot], *(stacks[fence.slot] for fence in bind.fences)):
-                    yield (order, stack), LINK * size if self._statistics.count(stack) else 0.0
+                for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
+                    yield (order, stacks[slot]), LINK * size
 
     def _matches(self, derivation: Derivation) -> Partial:
         """The matches of all sources, those due or all."""
@@ -179,13 +180,22 @@ class ReuseCosts:
 
     def _delta(self, name: str, query: WorkloadQuery, delta: Delta, *, due: bool) -> tuple[Steps, float]:
         """What it costs to find the matches of a delta, those due or all, and how much more to make those due."""
+        program = delta.program if due else delta.unrestricted
+        if any(isinstance(step, Bind) and not self._statistics.count(delta.stacks[step.slot]) for step in program):
+            # It has no match, and is not run.
+            return Steps(0.0), 0.0
         differences = {
             (query.arrangement.sort_key, stack, "difference"): DIFFERENCE * self._statistics.count(stack[0])
             for stack in delta.stacks
-            if not isinstance(stack, int) and self._statistics.count(stack)
+            if not isinstance(stack, int)
         }
         prepared = Steps(sum(differences.values()), tuple(differences.items()))
-        found, making = self._steps(name, delta.program if due else delta.unrestricted, delta.stacks)
+        common: Iterator[int] = iter(())
+        if program is query.plan.program:
+            # The first steps are those of the query, as long as they are over the same stacks.
+            alike = takewhile(lambda step: _have_same_stacks(step, delta.stacks, query.stacks), program)
+            common = (number for number, _ in zip(self._shared.get((name, _BACKWARD), ()), alike, strict=False))
+        found, making = self._steps(name, program, delta.stacks, common)
         return (found + prepared, making) if due else (found + prepared + Steps(making), 0.0)
 
     def _narrowed(self, derivation: Derivation) -> dict[int, float]:
@@ -197,6 +207,13 @@ class ReuseCosts:
             for slot, own in derivation.slots
             if source[slot] != target[own]
         }
+
+
+def _have_same_stacks(step: Step, one: Sequence[StackKey], other: Sequence[StackKey]) -> bool:
+    """Whether a step binds an event of the same stack in two ways to see the events."""
+    if not isinstance(step, Bind):
+        return False
+    return all(one[slot] == other[slot] for slot in (step.slot, *(fence.slot for fence in step.fences)))
 
 
 def _narrowing(derivation: Derivation, program: Program) -> Iterator[Hashable]:
