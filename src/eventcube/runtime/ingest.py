@@ -83,7 +83,8 @@ class Ingest:
     """Buffers batches in any order, and releases events in time order once the watermark has passed them.
 
     The watermark is the latest time so far less the lateness. Rows that arrive behind it are late, and skipped. Events
-    of types that no query names are not buffered, unless `needs_all`: a window counts them.
+    of types that no query names are not buffered, unless `needs_all`: a window counts them. `ties` are columns that put
+    released events of equal rank in order; without them, they are in order of arrival.
     """
 
     def __init__(
@@ -94,10 +95,13 @@ class Ingest:
         counters: Counters,
         *,
         needs_all: bool = True,
+        ties: tuple[str, ...] = (),
     ) -> None:
         self.names = TypeCodes(names)
         self.schema, self.lateness, self.counters = schema, lateness, counters
         self._needs_all = needs_all
+        sorted_by = (*schema.order_by, *ties)
+        self._by_value = EventSchema(schema.columns, schema.time, order_by=sorted_by) if sorted_by else None
         self.watermark = _BEGINNING
         self.latest = _BEGINNING
         self.rank = 0
@@ -203,13 +207,13 @@ class Ingest:
 
     def _released(self, events: _Held) -> Released:
         """Events in order of time; their columns stay as they are."""
-        is_sorted = not self.schema.order_by and events.ascends
+        is_sorted = self._by_value is None and events.ascends
         events = events if is_sorted else self._relevant(events)
         table, index, ts, types = events.table, events.index, events.ts, events.types
         order: Ints | None = None
-        if self.schema.order_by:
+        if self._by_value is not None:
             table, index = events.rows, None
-            order = np.lexsort([*order_keys(table, self.schema)[::-1], ts])
+            order = np.lexsort([*order_keys(table, self._by_value)[::-1], ts])
         elif not is_sorted and len(ts):
             order = time_order(ts)
         if order is not None:

@@ -45,9 +45,12 @@ class Workload:
         lateness: int = 0,
         counters: Counters | None = None,
         keep: Keep | None = None,
+        ties: tuple[str, ...] = (),
     ) -> None:
         self.plan = plan
-        self.ingest = Ingest(schema, plan.types, lateness, counters or Counters(), needs_all=_needs_all(plan))
+        self.ingest = Ingest(
+            schema, plan.types, lateness, counters or Counters(), needs_all=_needs_all(plan), ties=ties
+        )
         self.engine = Engine(plan, schema.columns, keep)
         # How often events were released: the number of the state's version; and what tells this run from others.
         self._batches, self._line = 0, secrets.randbits(48)
