@@ -8,12 +8,16 @@ from typing import Any
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError, for_each
 from eventcube.language.parse import parse
+from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
 from eventcube.options import Options, invalid_argument
 from eventcube.plan.parts import check_strategies
 from eventcube.runtime.shared_result import check_result_columns
 
 Queries = str | Query | Sequence[str | Query] | Mapping[str, str | Query]
+
+# Settings, beside the limit, that must be the same to restore a state.
+_SAVED_SETTINGS = ("time", "type", "partition_by", "order_by", "lateness", "time_unit")
 
 
 def queries_by_name(queries: Queries) -> dict[str, Query]:
@@ -72,3 +76,14 @@ def check_options(queries: Mapping[str, Query], options: Options) -> None:
                 hint="leave limit out, or take the first rows of the result",
             )
     check_strategies(options.strategy, queries.values(), strategies())
+
+
+def fingerprint_of(queries: Mapping[str, Query], options: Options) -> str:
+    """The queries and settings that must be the same to go on from a saved state."""
+    texts = [f"{name}: {print_query(query)}" for name, query in queries.items()]
+    concepts = options.concepts
+    parents = sorted(concepts.parents.items()) if concepts is not None else []
+    settings = ", ".join(f"{name}={getattr(options, name)!r}" for name in _SAVED_SETTINGS)
+    # Any strategy can continue from another's state; states of version 1 write it like this.
+    fixed = f"Options({settings}, strategy=Ways(default='auto', parts={{}}), limit={options.limit!r})"
+    return f"({texts!r}, {fixed}, {parents!r})"

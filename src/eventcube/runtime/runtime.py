@@ -17,7 +17,6 @@ from eventcube.engine.reuse.derive import plan_shared
 from eventcube.engine.state import NOTHING, Version
 from eventcube.engine.time_text import has_zones
 from eventcube.errors import OptionError, warn
-from eventcube.language.printer import print_query
 from eventcube.language.syntax import Query
 from eventcube.options import Options, Settings, invalid_argument, options
 from eventcube.plan.advice import once_each, warn_of_conditions
@@ -31,7 +30,7 @@ from eventcube.runtime.display import choices_of, report_text, runtime_html, run
 from eventcube.runtime.frames import to_arrow
 from eventcube.runtime.interruption import Interruption
 from eventcube.runtime.look_ahead import LookAhead
-from eventcube.runtime.queries import Queries, check_options, queries_by_name
+from eventcube.runtime.queries import Queries, check_options, fingerprint_of, queries_by_name
 from eventcube.runtime.restore import load
 from eventcube.runtime.shared_result import check_shareable, long_form, long_schema
 from eventcube.runtime.snapshot import save
@@ -39,9 +38,6 @@ from eventcube.runtime.watermark import microseconds_of
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema, check_names, plain_layout
 from eventcube.settings import takes_settings
-
-# Settings, beside the limit, that must be the same to restore a state.
-_SAVED_SETTINGS = ("time", "type", "partition_by", "order_by", "lateness", "time_unit")
 
 
 class Runtime:
@@ -336,13 +332,7 @@ class Runtime:
     @cached_property
     def fingerprint(self) -> str:
         """The queries and settings that must be the same to restore a snapshot."""
-        texts = [f"{name}: {print_query(query)}" for name, query in self.queries.items()]
-        concepts = self.options.concepts
-        parents = sorted(concepts.parents.items()) if concepts is not None else []
-        settings = ", ".join(f"{name}={getattr(self.options, name)!r}" for name in _SAVED_SETTINGS)
-        # Any strategy can continue from another's state; states of version 1 write it like this.
-        options = f"Options({settings}, strategy=Ways(default='auto', parts={{}}), limit={self.options.limit!r})"
-        return f"({texts!r}, {options}, {parents!r})"
+        return fingerprint_of(self.queries, self.options)
 
     def check_ready(self) -> None:
         """Refuse calls after the end, and before all matches of the last call were read."""
