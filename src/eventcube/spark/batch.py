@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Unpack
@@ -20,20 +20,19 @@ from eventcube.options import Options, RowSettings, options
 from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.parts import own_strategies
-from eventcube.plan.planned import Planned, plan_queries
+from eventcube.plan.planned import Planned
 from eventcube.plan.result import result_schema
 from eventcube.plan.workload import WorkloadPlan, plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
-from eventcube.runtime.shared_result import check_shareable, long_schema
-from eventcube.schema import HALO, INTERNAL, EventSchema, Kind, check_names, kind_of
-from eventcube.spark.columns import Batches, arrow_schema, check_readable, check_unambiguous, column, map_batches
+from eventcube.schema import HALO, INTERNAL, EventSchema
+from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
 from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
 from eventcube.spark.limit import ORDER, OrderKeys, tie_breakers, with_order
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
 from eventcube.spark.pushdown import coded_types, usable
+from eventcube.spark.request import Request, normalized
 from eventcube.spark.settings import budget, partitions
 from eventcube.spark.slices import SLICE, Slices, slice_width
 from eventcube.spark.source import warn_of_source, warn_of_types
@@ -108,22 +107,27 @@ class _Call:
         if events.isStreaming:
             raise OptionError("the events are a stream", code="EC409", hint="read them as a batch: spark.read…")
         batch = _Batch(events, queries, single, self.options)
-        for plan in batch.plans.values():
-            warn_of_conditions(plan.bound)
-            warn_of_source(plan.logical.query, events)
-            warn_of_types(plan.bound)
+        _warn(batch)
         if self.counters is not None:
             batch.count(self.counters)
         return batch
 
     def frame(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> DataFrame:
-        batch = self.batch(events, queries, single)
-        matches = batch.frame()
+        asked = self.batch(events, queries, single)
+        matches = asked.frame()
         if self.flat:
-            (logical,) = (plan.logical for plan in batch.plans.values())
+            (logical,) = (plan.logical for plan in asked.plans.values())
             matches = flat_frame(matches, result_schema(logical), event_columns(logical.query))
         check_workers(events.sparkSession)
         return matches
+
+
+def _warn(request: Request) -> None:
+    """Warn of what is probably a slip in the queries."""
+    for plan in request.plans.values():
+        warn_of_conditions(plan.bound)
+        warn_of_source(plan.logical.query, request.events)
+        warn_of_types(plan.bound)
 
 
 def planned_passes(events: DataFrame, queries: Mapping[str, Query], options: Options) -> list[WorkloadPlan]:
@@ -140,22 +144,12 @@ def shuffled_dataframe(events: DataFrame, query: str, **settings: Unpack[RowSett
     return batch.shuffled(passes(batch.plans)[0])
 
 
-class _Batch:
-    """One call of `match`: from queries to the DataFrame of their matches."""
+class _Batch(Request):
+    """One call of `match` over a table: from queries to the DataFrame of their matches."""
 
     def __init__(self, events: DataFrame, queries: Mapping[str, Query], single: bool, options: Options) -> None:
-        self.events, self.single, self.options = events, single, options
+        super().__init__(events, queries, single, options)
         self.add_counters: AddCounters | None = None
-        self.columns = arrow_schema(events)
-        self.schema = options.schema(self.columns)
-        self.plans = plan_queries(queries, self.schema, options)
-        for name in queries:
-            check_names(result_schema(self.plans[name].logical).names, "the result has")
-        if not single and not all(query.agg for query in queries.values()):
-            check_shareable(queries)
-        needed = self._needed_columns(list(self.plans.values()))
-        check_unambiguous(events, needed)
-        check_readable(self.columns, needed)
 
     def count(self, counters: Counts) -> None:
         """Count the work of the tasks and, if the caller wants it, the input rows."""
@@ -207,7 +201,7 @@ class _Batch:
         logical = pass_.queries[0]
         if logical.query.agg:
             return self._groups(pass_, logical)
-        return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), self._result_schema(logical))
+        return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), self.result_schema(logical))
 
     def _earliest(self, pass_: Pass) -> DataFrame:
         plan_groups = tuple(
@@ -215,7 +209,7 @@ class _Batch:
             for n, p in self._task_plans(pass_).items()
         )
         limits = {n: self._limit(p) for n, p in pass_.plans.items()}
-        result = self._result_schema(pass_.queries[0])
+        result = self.result_schema(pass_.queries[0])
         matches = self._run_tasks(pass_, plan_groups, result.append(pa.field(ORDER, pa.binary(), nullable=False)))
         if self.single:
             return matches.orderBy(ORDER).limit(min(limits.values())).drop(ORDER)
@@ -230,7 +224,7 @@ class _Batch:
         result = result_schema(logical)
         keys = [n for n in schema.names if n.startswith("k")]
         if keys:
-            partial = partial.repartition(partitions(self.events), *[_normalized(n, schema) for n in keys])
+            partial = partial.repartition(partitions(self.events), *[normalized(n, schema) for n in keys])
         else:
             partial = partial.union(self._empty_group(schema)).repartition(1)
         return map_batches(partial, Merge(logical.results, result), result)
@@ -248,18 +242,11 @@ class _Batch:
         results = next(iter(self.plans.values())).logical.results
         return name.startswith("a") and results.agg[int(name[1:])].function == "COUNT"
 
-    def _result_schema(self, logical: LogicalQuery) -> pa.Schema:
-        return result_schema(logical) if self.single else long_schema(self.schema)
-
     # The events of a pass.
 
     def _task_plans(self, pass_: Pass) -> dict[str, Planned]:
         """The plans over the columns of the tasks: only those needed, and the slice as part of the key."""
-        schema = self._task_schema(pass_)
-        queries = {n: p.logical.query for n, p in pass_.plans.items()}
-        # Leave out strategies for nested parts of other queries.
-        chosen = replace(self.options, strategy=own_strategies(self.options.strategy, queries.values()))
-        return plan_queries(queries, schema, chosen)
+        return self.plans_over(self._task_schema(pass_), pass_)
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = list(arrow_schema(self._usable_events(pass_)))
@@ -302,7 +289,7 @@ class _Batch:
         match pass_.distribution:
             case Keyed(key):
                 return map_batches(
-                    events.repartition(count, *[_normalized(n, self.columns) for n in key]), function, result
+                    events.repartition(count, *[normalized(n, self.columns) for n in key]), function, result
                 )
             case Sliced(window, behind, ahead):
                 slices = Slices(self.schema, window, slice_width(window), behind, ahead)
@@ -315,7 +302,7 @@ class _Batch:
     def _usable_events(self, pass_: Pass) -> DataFrame:
         """The events that the queries can use, with the columns that they need."""
         rows = self.events.where(reduce(Column.__and__, usable(pass_.physical, self.events.schema)))
-        rows = rows.select(*[column(n) for n in self._needed_columns(list(pass_.plans.values()))])
+        rows = rows.select(*[column(n) for n in self.needed_columns(list(pass_.plans.values()))])
         return self._with_type_codes(rows, coded_types(pass_.physical, self.events.schema))
 
     def _with_type_codes(self, frame: DataFrame, types: tuple[str, ...]) -> DataFrame:
@@ -324,20 +311,3 @@ class _Batch:
             return frame
         code = F.array_position(F.array(*[F.lit(t) for t in types]), column(self.options.type)).cast("smallint")
         return frame.select(*[code.alias(n) if n == self.options.type else column(n) for n in frame.columns])
-
-    def _needed_columns(self, plans: Sequence[Planned]) -> list[str]:
-        """The columns that the queries need, in the order of the frame."""
-        chosen = self.options
-        needed = {chosen.time, *([chosen.type] if chosen.type else []), *chosen.partition_by, *chosen.order_by}
-        for plan in plans:
-            needed |= {*plan.logical.columns, *plan.logical.key}
-        return [n for n in self.columns.names if n in needed]
-
-
-def _normalized(name: str, schema: pa.Schema) -> Column:
-    """The column with the equality of the engine: numbers as floats, NaN as null, -0.0 as 0.0."""
-    values = column(name)
-    if kind_of(schema.field(name).type) is not Kind.FLOAT:
-        return values
-    number = values.cast("double")
-    return F.when(~F.isnan(number), number + F.lit(0.0))
