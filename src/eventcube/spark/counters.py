@@ -47,6 +47,15 @@ def task_counters(frame: DataFrame, counters: Counts) -> AddCounters:
     return add
 
 
+def bucket_counters(frame: DataFrame, counters: Counts) -> AddCounters:
+    """An accumulator for the counters of the buckets of a stream, with the rows that reached them."""
+    if is_connect(frame):
+        raise OptionError("Spark Connect brings no counters back", code="EC427", hint="leave out counters=")
+    total = frame.sparkSession.sparkContext.accumulator(Counters(), _Sum())
+    counters.follow(lambda: total.value)
+    return lambda counted: total.add(Counters(**counted))
+
+
 def observe_rows(frame: DataFrame, counters: Counts, schema: EventSchema, queries: Iterable[LogicalQuery]) -> DataFrame:
     """The frame with an observation of its rows: their number, skipped rows, types and times."""
     wanted = {s.type: s.types for q in queries for s in q.slots if s.type is not None and s.types is not None}

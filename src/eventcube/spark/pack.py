@@ -1,7 +1,8 @@
-"""Packs sliced events for the shuffle: one row, an Arrow stream, for all events of a task.
+"""Packs events for the shuffle: one row, an Arrow stream, for all events of a task or of a bucket.
 
-Events are in Arrow for slicing anyway, and a few long rows shuffle faster than many short ones. For events hashed by a
-key the conversion would cost what it saves, so they stay rows.
+In a batch, sliced events are in Arrow for slicing anyway, and a few long rows shuffle faster than many short ones. For
+events hashed by a key the conversion would cost what it saves, so they stay rows. In a stream all events are packed:
+Spark hands rows to a stateful operator one by one.
 
 Nothing here needs Spark, so it can be tested without it.
 """
@@ -36,46 +37,75 @@ class Pack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of packed events: for each chunk of the input, one row for each task that gets some of it."""
-        chunk_rows = max(_ROWS, _ROWS_PER_TASK * self.tasks)
-        chunk: list[pa.RecordBatch] = []
-        rows = size = 0
-        for batch in batches:
-            chunk.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
-            if rows >= chunk_rows or size >= _BYTES:
-                yield self._pack(chunk)
-                chunk, rows, size = [], 0, 0
-        if chunk:
-            yield self._pack(chunk)
+        for events in chunks_of(batches, self.tasks):
+            rows, slices, halos = self.slices.assign(events)
+            tasks = slices % self.tasks
+            order = order_by_task(tasks, self.tasks)
+            sliced = events.take(pa.array(rows[order]))
+            sliced = sliced.append_column(SLICE, pa.array(slices[order])).append_column(HALO, pa.array(halos[order]))
+            yield pack_by_task(sliced, np.bincount(tasks, minlength=self.tasks))
 
-    def _pack(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        events = pa.Table.from_batches(batches).combine_chunks()
-        rows, slices, halos = self.slices.assign(events)
-        tasks = slices % self.tasks
-        order = self._order(tasks)
-        sliced = events.take(pa.array(rows[order]))
-        sliced = sliced.append_column(SLICE, pa.array(slices[order])).append_column(HALO, pa.array(halos[order]))
-        return self._rows(sliced, tasks)
 
-    def _order(self, tasks: Ints) -> Ints:
-        """The order of events by task; NumPy sorts small integers by radix, which is fast."""
-        return np.argsort(tasks.astype(np.uint16) if self.tasks <= 1 << 16 else tasks, kind="stable")
+@dataclass(frozen=True, slots=True)
+class PackBuckets:
+    """Packs events by bucket, whose number they have in a column; in the packed rows each bucket has a `name`."""
 
-    def _rows(self, events: pa.Table, tasks: Ints) -> pa.RecordBatch:
-        """The events, sorted by task, as an Arrow stream for each task."""
-        ends = np.cumsum(np.bincount(tasks, minlength=self.tasks))
-        starts = np.concatenate([[0], ends[:-1]])
-        present = np.flatnonzero(ends > starts)
-        sink = pa.BufferOutputStream()
-        offsets = [0]
-        for start, end in zip(starts[present].tolist(), ends[present].tolist(), strict=True):
-            with pa.ipc.new_stream(sink, events.schema) as writer:
-                writer.write_table(events.slice(start, end - start))
-            offsets.append(sink.tell())
-        offset_buffer = pa.array(offsets, pa.int32()).buffers()[1]
-        packs = pa.Array.from_buffers(pa.binary(), len(present), [None, offset_buffer, sink.getvalue()])
-        return pa.RecordBatch.from_arrays([pa.array(present, pa.int32()), packs], schema=PACKED)
+    bucket: str
+    names: tuple[int, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of packed events: for each chunk of the input, one row for each bucket that gets some of it."""
+        count = len(self.names)
+        for events in chunks_of(batches, count):
+            buckets = np.asarray(events.column(self.bucket))
+            events = events.drop_columns([self.bucket])
+            if count > 1:
+                events = events.take(pa.array(order_by_task(buckets, count)))
+            packed = pack_by_task(events, np.bincount(buckets, minlength=count))
+            names = pa.array(self.names, pa.int32()).take(packed.column(0))
+            yield pa.RecordBatch.from_arrays([names, packed.column(1)], schema=PACKED)
+
+
+def chunks_of(batches: Iterator[pa.RecordBatch], tasks: int) -> Iterator[pa.Table]:
+    """Batches in chunks of a size that is worth packing for so many tasks, each chunk in one piece."""
+    chunk_rows = max(_ROWS, _ROWS_PER_TASK * tasks)
+    chunk: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        chunk.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= chunk_rows or size >= _BYTES:
+            yield pa.Table.from_batches(chunk).combine_chunks()
+            chunk, rows, size = [], 0, 0
+    if chunk:
+        yield pa.Table.from_batches(chunk).combine_chunks()
+
+
+def order_by_task(tasks: Ints, count: int) -> Ints:
+    """The order of events by task; NumPy sorts small integers by radix, which is fast."""
+    return np.argsort(tasks.astype(np.uint16) if count <= 1 << 16 else tasks, kind="stable")
+
+
+def pack_by_task(events: pa.Table, counts: Ints) -> pa.RecordBatch:
+    """The events, sorted by task, as an Arrow stream for each task that has some; `counts` are their numbers."""
+    ends = np.cumsum(counts)
+    starts = np.concatenate([[0], ends[:-1]])
+    present = np.flatnonzero(ends > starts)
+    sink = pa.BufferOutputStream()
+    offsets = [0]
+    for start, end in zip(starts[present].tolist(), ends[present].tolist(), strict=True):
+        write_stream(events.slice(start, end - start), sink)
+        offsets.append(sink.tell())
+    offset_buffer = pa.array(offsets, pa.int32()).buffers()[1]
+    packs = pa.Array.from_buffers(pa.binary(), len(present), [None, offset_buffer, sink.getvalue()])
+    return pa.RecordBatch.from_arrays([pa.array(present, pa.int32()), packs], schema=PACKED)
+
+
+def write_stream(table: pa.Table, sink: pa.NativeFile) -> None:
+    """Write a table as an Arrow stream, which `unpacked` reads."""
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
 
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

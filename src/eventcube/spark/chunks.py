@@ -1,0 +1,68 @@
+"""The chunks that hold the state of a bucket of a stream.
+
+The first chunk has the whole state, each later one what changed since the one before it. A micro-batch adds a chunk
+and never writes the others again. So that what left the window does not stay, a chunk takes the place of those before
+it once half of their rows are not needed any more; and of the last ones of its size once there are many of them, so
+that there are few chunks, however long the stream runs.
+
+Nothing here needs Spark, so it can be tested without it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from eventcube.engine.state import Version
+
+# How many chunks of a tier become one of the next.
+PER_TIER = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A saved part of a state: its number, the tier of its size, its rows, and the version that it leads to."""
+
+    number: int
+    tier: int
+    rows: int
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The chunks of a bucket, in order; a token that only the live copy with this state has; the timer that is set."""
+
+    token: str
+    chunks: tuple[Chunk, ...] = ()
+    timer: int | None = None
+
+    def to_bytes(self) -> bytes:
+        """The manifest as it is stored."""
+        chunks = [[c.number, c.tier, c.rows, *c.version.numbers, c.version.line] for c in self.chunks]
+        return json.dumps({"token": self.token, "chunks": chunks, "timer": self.timer}, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Manifest:
+        """A stored manifest."""
+        stored = json.loads(data)
+        chunks = tuple(Chunk(number, tier, rows, Version(*at)) for number, tier, rows, *at in stored["chunks"])
+        return cls(stored["token"], chunks, stored["timer"])
+
+
+def place_of_next(chunks: tuple[Chunk, ...], fresh: int, retained: int) -> tuple[tuple[Chunk, ...], int]:
+    """The chunks that stay before a new one, which has all that changed since them, and the tier of the new one.
+
+    `fresh` rows came since the last chunk, and the state has `retained` rows in all.
+    """
+    if sum(chunk.rows for chunk in chunks) + fresh > 2 * retained:
+        return (), 0
+    tier = 0
+    while len(chunks) >= PER_TIER and all(chunk.tier == tier for chunk in chunks[1 - PER_TIER :]):
+        chunks, tier = chunks[: 1 - PER_TIER], tier + 1
+    return chunks, tier
+
+
+def next_number(chunks: tuple[Chunk, ...]) -> int:
+    """A number that none of the chunks has."""
+    return max((chunk.number for chunk in chunks), default=-1) + 1

@@ -1,0 +1,126 @@
+"""The stateful operator of a stream: a bucket in each state group.
+
+The engine of a bucket lives on in its worker from one micro-batch to the next, so that nothing is built anew. A token
+guards it, renewed whenever the state is written: a copy with another token is of another attempt or of another worker,
+and the engine is built from the chunks of the state.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from eventcube.spark.bucket import Bucket, BucketTask
+from eventcube.spark.chunks import Manifest
+from eventcube.spark.pack import EVENTS, write_stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The live copies of this worker: by the stream and the bucket, the token of the state and the bucket with its engine.
+LIVE: dict[tuple[str, int], tuple[str, Bucket]] = {}
+# Packed matches, as they leave the operator.
+MATCHES = f"{EVENTS} binary"
+
+
+class BucketProcessor(StatefulProcessor):
+    """Runs buckets; what it gives are matches, packed as Arrow streams."""
+
+    def __init__(self, task: BucketTask) -> None:
+        self.task = task
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._origin = handle.getValueState("origin", "data binary")
+        self._manifest = handle.getValueState("manifest", "data binary")
+        self._chunks = handle.getMapState("chunks", "number bigint", "data binary")
+
+    def handleInputRows(  # noqa: N802 - as Spark calls it
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        # The last column, by its place: on their way here columns lose names that begin with an underscore.
+        packs = [bytes(pack) for frame in rows for pack in frame.iloc[:, -1]]
+        return self._run(key[0], packs, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        return self._run(key[0], [], timerValues.getCurrentWatermarkInMs(), fired=True)
+
+    def close(self) -> None:
+        pass
+
+    def _run(self, number: int, packs: list[bytes], watermark: int, *, fired: bool = False) -> Iterator[pd.DataFrame]:
+        """Run a bucket, as its timer has `fired` or there is input; the watermark is in milliseconds, as Spark's is."""
+        stored = self._manifest.get()
+        manifest = Manifest.from_bytes(stored[0]) if stored is not None else None
+        bucket = self._bucket(number, manifest)
+        for batch in bucket.run(packs, watermark * 1000):
+            yield _packed(batch)
+        if self.task.add_counters is not None:
+            # Not that of a live copy: it may be of a micro-batch before, whose counters Spark no longer collects.
+            self.task.add_counters(bucket.take_counters())
+        if manifest is not None and manifest.timer is not None and not fired:
+            self._handle.deleteTimer(manifest.timer)
+        LIVE[self.task.name, number] = self._save(bucket, watermark), bucket
+
+    def _bucket(self, number: int, manifest: Manifest | None) -> Bucket:
+        """The live copy of a bucket, if it has the state of the manifest; else one built from that state.
+
+        It is not live while it runs: of a run that fails nothing remains.
+        """
+        token, bucket = LIVE.pop((self.task.name, number), (None, None))
+        if manifest is None:
+            self._origin.update((self.task.origin(),))
+            return Bucket(self.task)
+        if bucket is not None and token == manifest.token:
+            return bucket
+        origin = self._origin.get()
+        assert origin is not None
+        self.task.check_origin(bytes(origin[0]))
+        return Bucket(self.task, manifest.chunks, map(self._chunk, (chunk.number for chunk in manifest.chunks)))
+
+    def _chunk(self, number: int) -> bytes:
+        stored = self._chunks.getValue((number,))
+        assert stored is not None
+        return bytes(stored[0])
+
+    def _save(self, bucket: Bucket, watermark: int) -> str:
+        """Write a new chunk, and remove those that it takes the place of; gives the new token."""
+        before = bucket.chunks
+        chunk, data = bucket.save()
+        self._chunks.updateValue((chunk.number,), (data,))
+        for old in set(before) - set(bucket.chunks):
+            self._chunks.removeKey((old.number,))
+        timer = self._set_timer(watermark) if bucket.awaits_watermark else None
+        token = secrets.token_hex(8)
+        self._manifest.update((Manifest(token, bucket.chunks, timer).to_bytes(),))
+        return token
+
+    def _set_timer(self, watermark: int) -> int:
+        """Have the bucket run as soon as the watermark moves on, also without input."""
+        self._handle.registerTimer(watermark + 1)
+        return watermark + 1
+
+
+def _packed(batch: pa.RecordBatch) -> pd.DataFrame:
+    import pandas as pd
+
+    sink = pa.BufferOutputStream()
+    write_stream(pa.Table.from_batches([batch]), sink)
+    return pd.DataFrame({EVENTS: [sink.getvalue().to_pybytes()]})

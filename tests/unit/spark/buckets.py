@@ -1,0 +1,128 @@
+"""Streams without Spark: micro-batches, watermarks, and a state store that forgets what was not committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+
+from eventcube.engine.reuse.derive import plan_shared
+from eventcube.language.syntax import Query
+from eventcube.options import Options
+from eventcube.plan.planned import plan_queries
+from eventcube.runtime.queries import fingerprint_of
+from eventcube.spark.bucket import BucketTask
+from eventcube.spark.limit import tie_breakers
+from eventcube.spark.pack import EVENTS, PackBuckets, unpacked
+from eventcube.spark.processor import LIVE, BucketProcessor
+
+NUMBER = 7
+_BUCKET = "bucket"
+
+
+def bucket_task(queries: Mapping[str, Query], columns: pa.Schema, options: Options, buckets: int = 1) -> BucketTask:
+    """The task of queries; a single one has a result with its columns."""
+    schema = options.schema(columns)
+    plans = plan_queries(queries, schema, options)
+    plan = plan_shared(plans, options.concepts, options.sharing)
+    ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
+    (result,) = {q.plan.sink.schema for q in plan.queries.values()}
+    fingerprint = fingerprint_of(queries, options)
+    names = tuple(name for name in columns.names if name in ties)
+    return BucketTask("task", plan, schema, True, result, names, buckets, fingerprint)
+
+
+def packs_of(events: pa.Table) -> list[bytes]:
+    """Events as a bucket receives them."""
+    buckets = pa.array([0] * events.num_rows, pa.int32())
+    batches = events.append_column(_BUCKET, buckets).to_batches(max_chunksize=3)
+    return [pack.as_py() for packed in PackBuckets(_BUCKET, (NUMBER,))(iter(batches)) for pack in packed.column(1)]
+
+
+class FakeState:
+    """A value, or a map, of the state store."""
+
+    def __init__(self) -> None:
+        self.values: dict[Any, Any] = {}
+
+    def get(self) -> Any:
+        return self.values.get(())
+
+    def update(self, value: Any) -> None:
+        self.values[()] = value
+
+    def getValue(self, key: Any) -> Any:
+        return self.values.get(key)
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        self.values[key] = value
+
+    def removeKey(self, key: Any) -> None:
+        del self.values[key]
+
+
+class FakeHandle:
+    """The state store of a bucket, and its timers."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, FakeState] = {}
+        self.timers: set[int] = set()
+
+    def getValueState(self, name: str, schema: str) -> FakeState:
+        return self.states.setdefault(name, FakeState())
+
+    def getMapState(self, name: str, key: str, value: str) -> FakeState:
+        return self.getValueState(name, value)
+
+    def registerTimer(self, time: int) -> None:
+        self.timers.add(time)
+
+    def deleteTimer(self, time: int) -> None:
+        self.timers.remove(time)
+
+
+class FakeStream:
+    """Micro-batches of one bucket, one after the other, as Spark runs them."""
+
+    def __init__(self, task: BucketTask) -> None:
+        self.task, self.committed = task, FakeHandle()
+        LIVE.clear()
+
+    @property
+    def stored(self) -> int:
+        """The bytes of the chunks."""
+        return sum(len(data) for (data,) in self.committed.states["chunks"].values.values())
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self.committed.states["chunks"].values)
+
+    def run(self, events: pa.Table | None, watermark: int, *, commit: bool = True) -> list[pa.RecordBatch]:
+        """A micro-batch with a watermark in milliseconds; without `commit`, it fails at its end."""
+        handle = deepcopy(self.committed)
+        processor = BucketProcessor(self.task)
+        processor.init(handle)
+        times = TimerValues(0, watermark)
+        found: list[pa.RecordBatch] = []
+        if events is not None and events.num_rows:
+            rows = pd.DataFrame({"_1": NUMBER, "_2": packs_of(events)})
+            found += _batches(processor.handleInputRows((NUMBER,), iter([rows]), times))
+        for time in sorted(handle.timers):
+            if time <= watermark:
+                info = ExpiredTimerInfo(time)
+                found += _batches(processor.handleExpiredTimer((NUMBER,), times, info))
+                handle.deleteTimer(time)
+        processor.close()
+        if commit:
+            self.committed = handle
+        return found
+
+
+def _batches(frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
+    for frame in frames:
+        yield from unpacked(iter([pa.RecordBatch.from_arrays([pa.array(frame[EVENTS], pa.binary())], [EVENTS])]))

@@ -1,0 +1,165 @@
+"""Buckets over micro-batches: matches once, as in one batch, whatever is lost on the way; and small state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+import pyarrow as pa
+import pytest
+from tests.differential.compare import DisagreementError, keys_of, oracle_matches, read_settings
+from tests.oracle.generate import Case, random_case, to_arrow
+from tests.unit.spark.buckets import FakeStream, bucket_task
+
+from eventcube.errors import OptionError
+from eventcube.language.parse import parse
+from eventcube.options import options
+from eventcube.spark.chunks import PER_TIER
+from eventcube.spark.processor import LIVE
+
+PAIR = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 10 ms"
+END = 10**15
+
+
+def cases(count: int) -> Iterator[tuple[int, Case]]:
+    """Cases with a window, as streams need it."""
+    for seed in range(10 * count):
+        case = random_case(seed)
+        if case.query.limit is None and case.query.within is not None and case.events:
+            yield seed, case
+            count -= 1
+            if not count:
+                return
+
+
+def answers(case: Case, rng: Random) -> tuple[Counter[tuple[int | None, ...]], bool]:
+    """The matches of a stream cut into micro-batches, some of which fail, and whether all matches are decided."""
+    table, chosen = to_arrow(case.events), options(**read_settings(case.options))
+    task = bucket_task({"q": case.query}, table.schema, chosen)
+    stream = FakeStream(task)
+    times = table.column("ts").cast(pa.int64()).to_pylist()
+    lateness = max(max(times[: i + 1]) - time for i, time in enumerate(times))
+    found: Counter[tuple[int | None, ...]] = Counter()
+    start, watermark = 0, 0
+    while watermark < END:
+        rows = table.slice(start, rng.choice([0, 1, 2, 5]))
+        watermark = END if start >= len(times) else max([watermark, *((t - lateness) // 1000 for t in times[:start])])
+        if rng.random() < 0.2:
+            LIVE.clear()
+        if rng.random() < 0.2:
+            stream.run(rows, watermark, commit=False)
+        for batch in stream.run(rows, watermark):
+            found.update(keys_of(case.query, batch))
+        start += rows.num_rows
+    plan = next(iter(task.plan.queries.values())).plan
+    return found, not (plan.forward and plan.scan.by_count)
+
+
+def test_random_streams_have_the_matches_of_the_oracle() -> None:
+    total = 0
+    for seed, case in cases(300):
+        expected = Counter(oracle_matches(*case))
+        found, decided = answers(case, Random(seed))
+        if found != expected if decided else found - expected:
+            raise DisagreementError(f"seed {seed}: {case.query.text}\nexpected {expected}\nfound {found}")
+        total += found.total()
+    assert total > 300
+
+
+def events(*rows: tuple[str, int, int]) -> pa.Table:
+    """Events of a type, at a millisecond, with a key."""
+    kinds, times, keys = zip(*rows, strict=True) if rows else ((), (), ())
+    micros = [time * 1000 for time in times]
+    columns = {"type": pa.array(kinds, pa.string()), "ts": pa.array(micros, pa.timestamp("us")), "k": keys}
+    return pa.table({**columns, "k": pa.array(keys, pa.int64())})
+
+
+def stream_of(query: str, buckets: int = 1) -> FakeStream:
+    return FakeStream(bucket_task({"q": parse(query)}, events().schema, options(type="type"), buckets))
+
+
+class TestLateness:
+    def test_a_row_at_the_watermark_is_not_late(self) -> None:
+        stream = stream_of(PAIR)
+        stream.run(events(("A", 95, 1)), 0)
+        assert stream.run(events(("B", 100, 1), ("B", 99, 1)), 100) == []
+        (found,) = stream.run(None, 101)
+        assert found.column("b").to_pylist()[0]["ts"].microsecond == 100_000
+        assert found.num_rows == 1
+
+    def test_late_is_what_the_watermark_says_and_not_the_latest_event_of_the_bucket(self) -> None:
+        stream = stream_of(PAIR)
+        stream.run(events(("A", 500, 1)), 0)
+        stream.run(events(("A", 95, 1), ("B", 100, 1)), 90)
+        assert sum(batch.num_rows for batch in stream.run(None, 1000)) == 1
+
+    def test_late_rows_are_counted_and_not_kept(self) -> None:
+        stream = stream_of(PAIR)
+        stream.run(events(("A", 95, 1)), 90)
+        stream.run(events(("B", 96, 1), ("B", 10, 1)), 100)
+        ((_, bucket),) = LIVE.values()
+        assert bucket.take_counters()["late"] == 2
+        assert bucket.workload.ingest.skipped_table().num_rows == 0
+
+
+class TestTimers:
+    def test_a_trailing_negation_is_closed_by_the_watermark_alone(self) -> None:
+        stream = stream_of("PATTERN SEQ(A a, !B b) WITHIN 10 ms")
+        stream.run(events(("A", 100, 1)), 0)
+        assert stream.run(None, 100) == []
+        assert stream.run(None, 110) == []
+        assert sum(batch.num_rows for batch in stream.run(None, 111)) == 1
+
+    def test_nothing_is_due_when_nothing_is_left(self) -> None:
+        stream = stream_of(PAIR)
+        stream.run(events(("A", 100, 1)), 0)
+        assert stream.committed.timers == {1}
+        stream.run(None, 1000)
+        assert stream.committed.timers == set()
+        assert stream.stored < 1000
+
+
+class TestState:
+    def test_what_left_the_window_does_not_stay(self) -> None:
+        stream = stream_of(PAIR)
+        sizes = []
+        for i in range(200):
+            rows = [("AB"[j % 2], i * 100 + j, j % 7) for j in range(100)]
+            stream.run(events(*rows), max(0, i * 100 - 1))
+            sizes.append(stream.stored)
+            assert stream.chunks <= 3 * PER_TIER
+        assert max(sizes[10:]) < 2 * sizes[5]
+
+    def test_a_large_window_is_not_written_again_by_each_micro_batch(self) -> None:
+        stream = stream_of("PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 1 hour")
+        numbers = set()
+        for i in range(100):
+            stream.run(events(("A", i * 10, i)), max(0, (i - 1) * 10))
+            numbers.add(tuple(sorted(stream.committed.states["chunks"].values)))
+        assert stream.chunks > 2
+        first = [chunks[0] for chunks in sorted(numbers)]
+        assert len(set(first)) < 10
+
+
+class TestOrigin:
+    def test_another_number_of_buckets(self) -> None:
+        self._refused(stream_of(PAIR, buckets=4), "EC494", "4 buckets")
+
+    def test_another_query(self) -> None:
+        self._refused(stream_of("PATTERN SEQ(A a, B b) WITHIN 10 ms"), "EC412", "query 'q' was")
+
+    def test_other_columns(self) -> None:
+        task = bucket_task({"q": parse(PAIR)}, events().schema.append(pa.field("x", pa.int8())), options(type="type"))
+        self._refused(FakeStream(task), "EC412", "column 'x' is missing here")
+
+    def _refused(self, before: FakeStream, code: str, message: str) -> None:
+        before.run(before.task.schema.columns.empty_table(), 0)
+        columns = before.task.schema.columns
+        row = pa.Table.from_pylist([{"type": "A", "ts": 0, "k": 1}], columns)
+        before.run(row, 0)
+        stream = stream_of(PAIR)
+        stream.committed = before.committed
+        with pytest.raises(OptionError, match=message) as caught:
+            stream.run(events(("A", 1, 1)), 0)
+        assert caught.value.code == code
