@@ -16,10 +16,10 @@ from eventcube.engine.kernels import Ints
 from eventcube.engine.order_kernels import time_span
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Aggregate, Query
-from eventcube.options import MatchSettings, Options, RowSettings, invalid_argument, options
+from eventcube.options import Options, RowSettings, Settings, invalid_argument, options
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.plan.suspicions import missing_window
-from eventcube.runtime.frames import from_arrow, is_spark, to_arrow
+from eventcube.runtime.frames import from_arrow, is_spark, is_stream, to_arrow
 from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.read_columns import check_columns, read_times
@@ -37,13 +37,14 @@ def match(
     *,
     flat: bool = False,
     counters: Counts | None = None,
-    **settings: Unpack[MatchSettings],
+    **settings: Unpack[Settings],
 ) -> Any:
     """All matches of a query (or of several) over events.
 
     Events are a Spark DataFrame, an Arrow table or record batch, or a pandas or polars frame; the result is of the
     same kind. A SparkSession stands for the table or view that FROM names. On Spark nothing runs until the result is
-    used. `flat` gives a column `a_ts` for each column of each event instead of a struct `a`. `counters` receives the
+    used; over a streaming DataFrame the result is one, too. `lateness` changes nothing where the events are a table.
+    `flat` gives a column `a_ts` for each column of each event instead of a struct `a`. `counters` receives the
     counters of the run.
     """
     return find_matches(events, queries, options(**settings), flat=flat, counters=counters)
@@ -76,7 +77,8 @@ def find_matches(
     if is_spark(events):
         from eventcube.spark.batch import match_dataframe
 
-        warn_unbounded(queries)
+        if not is_stream(events):
+            warn_unbounded(queries)
         return match_dataframe(events, queries, options, flat=flat, counters=counters)
     table = to_arrow(events)
     runtime = start(queries, options, schema=table.schema)
@@ -96,7 +98,7 @@ def match_all(
     *,
     flat: bool = False,
     counters: Counts | None = None,
-    **settings: Unpack[MatchSettings],
+    **settings: Unpack[Settings],
 ) -> dict[str, Any]:
     """The matches of several queries, by name: each has a result with columns of its own.
 
@@ -121,7 +123,8 @@ def match_each(
     if is_spark(events):
         from eventcube.spark.batch import match_dataframes
 
-        warn_unbounded(queries)
+        if not is_stream(events):
+            warn_unbounded(queries)
         return match_dataframes(events, queries, options, flat=flat, counters=counters)
     table = to_arrow(events)
     runtime = start(queries, options, schema=table.schema, separate=True)

@@ -125,7 +125,7 @@ class Settings(MatchSettings, total=False):
         int | str | timedelta,
         Setting(
             0,
-            "How far behind the latest event others may come; those further behind are skipped.",
+            "In a stream, how far behind the latest event others may come; those further behind are skipped.",
             "a duration such as '5 seconds', a timedelta, or microseconds",
         ),
     ]

@@ -331,10 +331,10 @@ def test_columns_that_spark_takes_for_the_same_are_refused_if_they_are_needed(sp
         ec.match(frame, "PATTERN SEQ(A a) WITHIN 1 s RETURN a.x AS x", type="type")
 
 
-def test_a_stream_is_refused(spark: SparkSession) -> None:
+def test_matches_of_a_stream_cannot_be_counted(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(ec.OptionError, match="stream"):
-        ec.match(stream, "PATTERN SEQ(A a, B b) WITHIN 1 s", time="timestamp")
+    with pytest.raises(ec.OptionError, match="EC409"):
+        ec.Cube({"q": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, time="timestamp").counts(stream)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -16,8 +16,10 @@ from eventcube.cli import main
 from eventcube.cli.on_spark import Spark
 from tests.documents.pages import ROOT, Block, blocks
 
+PAGES = ("README.md", "docs/tutorial.md", "docs/flights.md", "docs/cube.md", "docs/streaming.md")
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/flights.md", "docs/cube.md"])
+
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_runs(name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # Commands leave the session of these tests running.

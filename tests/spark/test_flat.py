@@ -115,7 +115,6 @@ class TestTablesNamedByQueries:
         with pytest.raises(ec.InputError, match="EC307"):
             ec.match(spark.range(1)["id"], "PATTERN a")
 
-    def test_a_view_of_a_stream_is_refused(self, spark: SparkSession) -> None:
+    def test_a_view_of_a_stream(self, spark: SparkSession) -> None:
         spark.readStream.format("rate").load().createOrReplaceTempView("stream")
-        with pytest.raises(OptionError, match="EC409"):
-            ec.match(spark, "PATTERN a FROM stream", time="timestamp")
+        assert ec.match(spark, "PATTERN a FROM stream", time="timestamp").isStreaming

@@ -16,15 +16,15 @@ import pytest
 import eventcube as ec
 from eventcube.cli.command import main
 from eventcube.engine.views.strategy import strategies
-from eventcube.options import SETTINGS, MatchSettings, Options, RowSettings, Settings, options
+from eventcube.options import SETTINGS, Options, RowSettings, Settings, options
 from eventcube.settings import settings_of
 
 QUERY = "PATTERN SEQ(a, b) WITHIN 5 us"
 EVENTS = pa.table({"ts": [1, 2], "kind": ["A", "B"]})
 # Public functions, the settings that they take, and a call of each.
 TAKERS: dict[str, tuple[Callable[..., Any], type, Callable[..., Any]]] = {
-    "match": (ec.match, MatchSettings, lambda **given: ec.match(EVENTS, QUERY, **given)),
-    "match_all": (ec.match_all, MatchSettings, lambda **given: ec.match_all(EVENTS, {"q": QUERY}, **given)),
+    "match": (ec.match, Settings, lambda **given: ec.match(EVENTS, QUERY, **given)),
+    "match_all": (ec.match_all, Settings, lambda **given: ec.match_all(EVENTS, {"q": QUERY}, **given)),
     "set_aside": (ec.set_aside, RowSettings, lambda **given: ec.set_aside(EVENTS, **given)),
     "explain": (ec.explain, Settings, lambda **given: ec.explain(QUERY, EVENTS, **given)),
     "check": (ec.check, Settings, lambda **given: ec.check(QUERY, EVENTS, **given)),
@@ -65,7 +65,7 @@ class TestPublicFunctions:
 
 def test_a_function_takes_only_its_own_settings() -> None:
     with pytest.raises(TypeError, match="'lateness'"):
-        ec.match(EVENTS, QUERY, lateness="1 s")  # type: ignore[call-arg]
+        ec.set_aside(EVENTS, lateness="1 s")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="'limit'"):
         ec.set_aside(EVENTS, limit=1)  # type: ignore[call-arg]
 

@@ -28,6 +28,11 @@ def is_spark(events: Any) -> bool:
     return type(events).__module__.startswith("pyspark.sql.")
 
 
+def is_stream(events: Any) -> bool:
+    """Whether events are a streaming DataFrame of Spark."""
+    return is_spark(events) and getattr(events, "isStreaming", False) is True
+
+
 def _is_pandas_on_spark(events: Any) -> bool:
     """Whether events are a frame of `pyspark.pandas`, whose Arrow interface would collect all of it."""
     return any(kind.__module__.startswith("pyspark.pandas.") for kind in type(events).__mro__)

@@ -36,6 +36,7 @@ from eventcube.spark.request import Request, normalized
 from eventcube.spark.settings import budget, partitions
 from eventcube.spark.slices import SLICE, Slices, slice_width
 from eventcube.spark.source import warn_of_source, warn_of_types
+from eventcube.spark.stream import Stream
 from eventcube.spark.tables import one_table
 from eventcube.spark.task import MatchTask, PlanGroup
 from eventcube.spark.wide import flat_frame
@@ -112,8 +113,16 @@ class _Call:
             batch.count(self.counters)
         return batch
 
+    def stream(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> Stream:
+        """The queries over a stream, planned and checked."""
+        stream = Stream(events, queries, single, self.options)
+        _warn(stream)
+        if self.counters is not None:
+            stream.count(self.counters)
+        return stream
+
     def frame(self, events: DataFrame, queries: Mapping[str, Query], single: bool) -> DataFrame:
-        asked = self.batch(events, queries, single)
+        asked = self.stream(events, queries, single) if events.isStreaming else self.batch(events, queries, single)
         matches = asked.frame()
         if self.flat:
             (logical,) = (plan.logical for plan in asked.plans.values())

@@ -1,0 +1,264 @@
+"""Streams on Spark: their matches are those of a batch, each once, and they can be stopped at any point."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import eventcube as ec
+from eventcube.errors import OptionError
+from eventcube.spark.settings import PARTITIONS
+from eventcube.spark.state_store import PROVIDER, ROCKSDB
+from eventcube.spark.stream import group_names, spark_hash
+from tests.differential.compare import oracle_matches, read_settings
+from tests.oracle.brute import positive_variables
+from tests.oracle.generate import Case, random_case, to_arrow
+from tests.spark.frames import rows_of
+from tests.spark.streams import Folder, Sink, cut
+
+SECOND = 1_000_000
+START = 1_767_600_000 * SECOND
+LATENESS = "5 seconds"
+SETTINGS: dict[str, Any] = {"time": "ts", "type": "kind"}
+KEYED = {
+    "pair": "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds",
+    "unused": "PATTERN SEQ(A a, !C c, a.k = c.k) WITHIN 15 seconds",
+    "nested": "PATTERN SEQ(A a, !AND(B b, C c, b.k = c.k), D d, a.k = d.k = b.k) WITHIN 30 seconds",
+}
+UNKEYED = "PATTERN SEQ(A a, B b, !D d, C c) WITHIN 6 events"
+
+
+@pytest.fixture(autouse=True)
+def _few_tasks(spark: SparkSession) -> Iterator[None]:
+    settings = {PARTITIONS: "2", "spark.sql.shuffle.partitions": "2"}
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path) -> Folder:
+    return Folder(spark, tmp_path / "in")
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Sink:
+    return Sink(tmp_path / "checkpoint")
+
+
+def table_of(kinds: Any, seconds: Any, keys: Any) -> pa.Table:
+    """Events at some seconds, numbered as they arrive."""
+    micros = START + (np.array(seconds) * SECOND).astype(np.int64)
+    return pa.table(
+        {
+            "ts": pa.array(micros, pa.timestamp("us", "UTC")),
+            "kind": pa.array(kinds, pa.string()),
+            "k": pa.array(keys, pa.int64()),
+            "id": pa.array(range(len(micros)), pa.int64()),
+        }
+    )
+
+
+def random_table(count: int, seconds: int, jitter: float = 4.9) -> pa.Table:
+    """Events that arrive up to some seconds after their time; many at the same time."""
+    rng = np.random.default_rng(17)
+    times = np.round(np.sort(rng.uniform(0, seconds, count)), 1)
+    order = np.argsort(times + rng.uniform(0, jitter, count), kind="stable")
+    kinds, keys = rng.choice(list("ABCD"), count), rng.integers(0, 8, count)
+    return table_of(kinds[order], times[order], keys[order])
+
+
+def decided(matches: pa.Table, watermark: int, ahead: int) -> pa.Table:
+    """The matches that a watermark decides, if they may have to wait some seconds after their first event."""
+    start, end = (matches.column(name).cast(pa.int64()) for name in ("start", "end"))
+    return matches.filter(pc.and_(pc.less(end, watermark), pc.less(start, watermark - ahead * SECOND)))
+
+
+def last_watermark(table: pa.Table, lateness: int = 5) -> int:
+    latest: int = pc.max(table.column("ts").cast(pa.int64())).as_py()
+    return (latest - lateness * SECOND) // 1000 * 1000
+
+
+class TestMatches:
+    def test_keyed_queries_with_late_rows(self, folder: Folder, sink: Sink) -> None:
+        events = random_table(400, 200)
+        pieces = [*cut(events, 4)]
+        # Later than any watermark that the first three pieces make, by a second and more.
+        late = table_of(["A", "B", "C", "D", "B"], [50, 51, 52, 53, 90], [1, 1, 1, 1, 2])
+        folder.write(*pieces[:3], pa.concat_tables([pieces[3], late]))
+        counts = ec.Counts()
+        found = sink.run(ec.match(folder.stream, KEYED, lateness=LATENESS, counters=counts, **SETTINGS))
+        expected = ec.match(events, KEYED, **SETTINGS)
+        by_query = {"pair": 0, "unused": 15, "nested": 0}
+        for name, ahead in by_query.items():
+            own = expected.filter(pc.equal(expected.column("query"), name))
+            complete = decided(own, last_watermark(events), ahead)
+            assert rows_of(found.filter(pc.equal(found.column("query"), name))) == rows_of(complete), name
+            assert complete.num_rows > 20
+        assert counts["late"] == late.num_rows
+        assert counts["matches"] == found.num_rows
+        assert len(sink.batches) >= 5
+
+    def test_a_window_of_events_and_no_key(self, folder: Folder, sink: Sink) -> None:
+        events = random_table(300, 100)
+        folder.write(*cut(events, 3))
+        found = sink.run(ec.match(folder.stream, UNKEYED, lateness=LATENESS, **SETTINGS))
+        complete = decided(ec.match(folder.table, UNKEYED, **SETTINGS).toArrow(), last_watermark(events), 0)
+        assert rows_of(found) == rows_of(complete)
+        assert complete.num_rows > 10
+
+    def test_queries_with_and_without_a_key_together(self, folder: Folder, sink: Sink) -> None:
+        queries = {"keyed": KEYED["pair"], "unkeyed": UNKEYED}
+        events = random_table(200, 60)
+        folder.write(*cut(events, 2))
+        found = sink.run(ec.match(folder.stream, queries, lateness=LATENESS, **SETTINGS))
+        expected = ec.match(folder.table, queries, **SETTINGS).toArrow()
+        assert rows_of(found) == rows_of(decided(expected, last_watermark(events), 0))
+        assert Counter(found.column("query").to_pylist()).keys() == queries.keys()
+
+    def test_the_watermark_moves_while_no_event_of_the_query_comes(self, folder: Folder, sink: Sink) -> None:
+        first = table_of(["A", "A", "C"], [10, 11, 20], [1, 2, 2])
+        folder.write(first, table_of(["other"], [24], [1]), table_of(["other"], [30], [1]))
+        matches = ec.match(folder.stream, KEYED["unused"], lateness=LATENESS, **SETTINGS)
+        # A trailing negation looks ahead to the end of the window, and that is the watermark, not before it.
+        assert sink.run(matches).num_rows == 0
+        folder.write(table_of(["other"], [30.001], [1]))
+        assert sink.run(matches).column("a").to_pylist()[0]["k"] == 1
+
+    def test_rows_at_the_watermark_and_micro_batches_that_are_late_as_a_whole(self, folder: Folder, sink: Sink) -> None:
+        query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds"
+        folder.write(
+            table_of(["A", "other"], [9, 15], [1, 1]),
+            # The watermark is at 10 seconds.
+            table_of(["B"], [10], [1]),
+            table_of(["B", "B"], [9.999, 9.5], [1, 1]),
+            table_of(["other"], [100], [1]),
+        )
+        counts = ec.Counts()
+        found = sink.run(ec.match(folder.stream, query, lateness=LATENESS, counters=counts, **SETTINGS))
+        assert [event["ts"].second for event in found.column("b").to_pylist()] == [10]
+        assert counts["late"] == 2
+        assert all(p["stateOperators"][0]["numRowsDroppedByWatermark"] == 0 for p in sink.progress)
+
+    def test_text_as_time_and_rows_that_cannot_be_used(self, folder: Folder, sink: Sink) -> None:
+        times = ["2026-01-05T08:00:00Z", "2026-01-05 08:00:05", None, "soon", "2026-01-05T08:00:06Z", "2026-01-06"]
+        events = pa.table({"ts": times, "kind": ["A", "B", "A", "A", None, "other"]})
+        folder.write(events)
+        counts = ec.Counts()
+        query = "PATTERN SEQ(A a, B b) WITHIN 20 seconds"
+        found = sink.run(ec.match(folder.stream, query, counters=counts, **SETTINGS))
+        assert rows_of(found) == rows_of(ec.match(events, query, **SETTINGS))
+        assert found.num_rows == 1
+        assert counts["set_aside"] == 3
+
+
+class TestRestart:
+    def test_a_stream_goes_on_from_its_checkpoint(self, folder: Folder, sink: Sink) -> None:
+        events = random_table(400, 200)
+        pieces = cut(events, 4)
+        expected = ec.match(events, KEYED["pair"], **SETTINGS)
+        folder.write(pieces[0])
+        matches = ec.match(folder.stream, KEYED["pair"], lateness=LATENESS, **SETTINGS)
+        sink.run(matches)
+        folder.write(pieces[1])
+        # The same frame, whose live copies may be there still.
+        sink.run(matches)
+        folder.write(*pieces[2:])
+        # Another one, which finds none.
+        found = sink.run(ec.match(folder.stream, KEYED["pair"], lateness=LATENESS, **SETTINGS))
+        assert rows_of(found) == rows_of(decided(expected, last_watermark(events), 0))
+
+    def test_what_the_checkpoint_does_not_fit_is_refused(self, folder: Folder, sink: Sink, spark: SparkSession) -> None:
+        folder.write(random_table(40, 20))
+        sink.run(ec.match(folder.stream, KEYED["pair"], lateness=LATENESS, **SETTINGS))
+        folder.write(random_table(40, 20))
+        with pytest.raises(StreamingQueryException, match=r"EC412.*was PATTERN"):
+            sink.run(ec.match(folder.stream, KEYED["nested"], lateness=LATENESS, **SETTINGS))
+        spark.conf.set(PARTITIONS, "3")
+        with pytest.raises(StreamingQueryException, match=r"EC494.*in 2 buckets"):
+            sink.run(ec.match(folder.stream, KEYED["pair"], lateness=LATENESS, **SETTINGS))
+
+
+class TestSettings:
+    PAIR = "PATTERN SEQ(A a, B b) WITHIN 1 minute"
+
+    @pytest.mark.parametrize(
+        ("query", "settings", "code"),
+        [
+            ("PATTERN SEQ(A a, B b)", {}, "EC490"),
+            (f"{PAIR} LIMIT 3", {}, "EC491"),
+            (PAIR, {"limit": 3}, "EC491"),
+            (f"{PAIR} AGG COUNT(*)", {}, "EC492"),
+        ],
+    )
+    def test_queries_that_a_stream_cannot_answer(
+        self, query: str, settings: dict[str, Any], code: str, spark: SparkSession
+    ) -> None:
+        stream = spark.readStream.format("rate").load().withColumn("kind", F.lit("A"))
+        with pytest.raises(OptionError, match=code):
+            ec.match(stream, query, time="timestamp", type="kind", **settings)
+
+    def test_the_state_store_is_set_unless_the_user_has_set_it(self, spark: SparkSession) -> None:
+        stream = spark.readStream.format("rate").load().withColumn("kind", F.lit("A"))
+        spark.conf.unset(PROVIDER)
+        ec.match(stream, self.PAIR, time="timestamp", type="kind")
+        assert spark.conf.get(PROVIDER) == ROCKSDB
+        spark.conf.set(PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+        with pytest.raises(OptionError, match=PROVIDER):
+            ec.match(stream, self.PAIR, time="timestamp", type="kind")
+        spark.conf.unset(PROVIDER)
+
+    def test_buckets_are_spread_evenly(self, spark: SparkSession) -> None:
+        numbers = spark.range(-5, 50).select(F.col("id").cast("int"), F.hash(F.col("id").cast("int"))).collect()
+        assert [spark_hash(number) for number, _ in numbers] == [hashed for _, hashed in numbers]
+        for count in (1, 2, 4, 7, 16):
+            assert [spark_hash(name) % count for name in group_names(count)] == list(range(count))
+
+
+def streamed_cases(count: int) -> Iterator[tuple[int, Case]]:
+    """Cases with matches that a later watermark decides."""
+    for seed in range(10_000):
+        case = random_case(seed)
+        case = case._replace(events=[replace(e, zones={"ts": None, "t": "UTC"}) for e in case.events])
+        window = case.query.within
+        if case.query.limit is not None or window is None or "!" in case.query.text[-20:]:
+            continue
+        if len(oracle_matches(*case)) > 2 and min(e.ts for e in case.events) >= 0:
+            yield seed, case
+            count -= 1
+            if not count:
+                return
+
+
+@pytest.mark.filterwarnings("ignore::eventcube.errors.EventCubeWarning")
+@pytest.mark.parametrize(("seed", "case"), list(streamed_cases(4)))
+def test_random_streams(seed: int, case: Case, folder: Folder, sink: Sink) -> None:
+    table = to_arrow(case.events)
+    times = table.column("ts").cast(pa.int64()).to_pylist()
+    lateness = max(max(times[: i + 1]) - time for i, time in enumerate(times))
+    last = table.slice(0, 1).set_column(
+        table.schema.get_field_index("ts"), "ts", pa.array([10**12], table.schema.field("ts").type)
+    )
+    place = Random(seed).randrange(table.num_rows)
+    folder.write(table.slice(0, place), table.slice(place), last)
+    settings = {**read_settings(case.options), "lateness": timedelta(microseconds=lateness)}
+    found = sink.run(ec.match(folder.stream, case.query, **settings))
+    columns = [found.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
+    columns += [pc.struct_field(found.column(v), "id").to_pylist() for v in positive_variables(case.query.pattern)]
+    assert Counter(zip(*columns, strict=True)) == Counter(oracle_matches(*case)), f"seed {seed}: {case.query.text}"
