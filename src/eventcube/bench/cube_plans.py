@@ -194,7 +194,7 @@ def random_plans(chase: Chase, draw: Random) -> list[dict[str, Way]]:
         plan: dict[str, Way] = {}
         for target in draw.sample([*options], len(options)):
             drawn = draw.choice(options[target])
-            if drawn and not leads_back(drawn.derivation, {t: way.derivation for t, way in plan.items()}):
+            if drawn and not leads_back(drawn, plan):
                 plan[target] = drawn
         plans.setdefault(frozenset(map(id, plan.values())), plan)
         if len(plans) == PLANS:

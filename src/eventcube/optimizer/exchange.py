@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from eventcube.optimizer.reuse_plan import Account, Own, Plan, PlanCosts, Way
+from eventcube.plan.routes import leads_back
 
 # Up to so many related queries, exchanges begin with so many simple plans, too.
 _FEW, _STARTS = 12, 8
@@ -98,16 +99,7 @@ def _exchanged(plan: Plan, target: str, way: Way | None) -> dict[str, Way] | Non
     others = {name: other for name, other in plan.items() if name != target}
     if way is None:
         return others
-    if len(way.sources) > 1 and _leads_back(way, others):
+    if len(way.sources) > 1 and leads_back(way, others):
         # A union is tried with its sources by themselves: they may all be computed from the target.
         others = {name: other for name, other in others.items() if name not in way.sources}
-    return None if _leads_back(way, others) else others | {target: way}
-
-
-def _leads_back(way: Way, plan: Plan) -> bool:
-    """Whether a source is itself computed from the target."""
-    todo = [*way.sources]
-    while todo and todo[-1] != way.target:
-        name = todo.pop()
-        todo += plan[name].sources if name in plan else ()
-    return bool(todo)
+    return None if leads_back(way, others) else others | {target: way}

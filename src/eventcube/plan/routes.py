@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from eventcube.plan.step_tree import Branch, StepTree, shareable, step_tree
 from eventcube.plan.steps import Program, numbered
@@ -23,10 +24,22 @@ def unrestricted(derivations: Mapping[str, Derivation], kept: frozenset[str] = f
     return frozenset(found)
 
 
-def leads_back(derivation: Derivation, plan: Mapping[str, Derivation]) -> bool:
+class FromSources(Protocol):
+    """A way in which a query is computed from others."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The queries whose matches are used."""
+
+    @property
+    def target(self) -> str:
+        """The query that is computed."""
+
+
+def leads_back(way: FromSources, plan: Mapping[str, FromSources]) -> bool:
     """Whether a source is itself computed from the target, as equal queries might be."""
-    todo = [*derivation.sources]
-    while todo and todo[-1] != derivation.target:
+    todo = [*way.sources]
+    while todo and todo[-1] != way.target:
         name = todo.pop()
         todo += plan[name].sources if name in plan else ()
     return bool(todo)
