@@ -12,7 +12,7 @@ _ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := geta
 
 @contextmanager
 def signals_wait() -> Iterator[None]:
-    """Handle signals once the block has ended: what a handler raises in a callback from C is lost."""
+    """Handle signals once the block is done, such as a callback from C, where what a handler raises is lost."""
     came: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     handlers = {number: handler for number in _ENDING if is_main and callable(handler := signal.getsignal(number))}
@@ -23,5 +23,5 @@ def signals_wait() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+    for number in came:
+        signal.raise_signal(number)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from eventcube.signals import signals_wait
 from eventcube.spark.java import ensure_java
 
 # Few shuffle partitions and large Arrow batches: each partition is one engine call, and it sorts by itself.
@@ -56,35 +55,13 @@ def start_session(
 def _start_jvm_and_session(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     """A session in a JVM of its own, which ends if the start fails or a signal comes meanwhile."""
     try:
-        with _deferred_signals():
+        # A JVM that is interrupted while it starts would never end.
+        with signals_wait():
             SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
         return builder.getOrCreate()
     except BaseException:
         end_jvm(PATIENCE_SECONDS)
         raise
-
-
-@contextmanager
-def _deferred_signals() -> Iterator[None]:
-    """Defer Ctrl-C, and other signals that Python handles, to the end of the block.
-
-    A JVM that is interrupted while it starts would never end.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received: list[int] = []
-    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    deferred = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in deferred:
-        signal.signal(number, lambda number, _: received.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in deferred.items():
-            signal.signal(number, handler)
-    for code in received:
-        deferred[signal.Signals(code)](code, None)
 
 
 def end_jvm(patience: float = 0) -> bool:
