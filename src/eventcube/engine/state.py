@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -71,8 +72,6 @@ class State:
         # retention tells: it was shorter then.
         self.has_lost = np.zeros(len(plan.stacks), np.bool_)
         self.known_from = np.full(len(plan.stacks), BEGINNING)
-        # What the run retained that saved the state from which this one goes on.
-        self._saved_retention = Retention(plan.queries, plan.queries, len(plan.stacks), derived=False).stacks
         self.stacking = Stacking(plan)
         self._compacted = _MIN_COMPACTED
 
@@ -141,9 +140,11 @@ class State:
 
     def can_derive(self, query: WorkloadQuery, source: WorkloadQuery) -> bool:
         """Whether all events are there for a query to be computed from matches of another, which were due before."""
+        known = int(self.known_from[list(source.stacks)].max())
+        if known == BEGINNING:
+            return True
         needed = StackRetention()
         needed.add(query)
-        known = int(self.known_from[list(source.stacks)].max())
         # Or they lack no more than those that the query itself would be computed from.
         return self.is_long_ago(known, needed) or known <= self.known_from[list(query.stacks)].min()
 
@@ -231,6 +232,11 @@ class State:
         # A 0 is not saved.
         known = enumerate(map(int, self.known_from))
         return values | {f"known_{i}": self.watermark - time + 1 for i, time in known if time > BEGINNING}
+
+    @cached_property
+    def _saved_retention(self) -> list[StackRetention]:
+        """What the run retained that saved the state from which this one goes on; the least, if that does not tell."""
+        return Retention(self.plan.queries, self.plan.queries, len(self.plan.stacks), derived=False).stacks
 
     @property
     def _retained(self) -> list[str]:

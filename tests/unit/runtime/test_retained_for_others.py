@@ -25,6 +25,12 @@ def push(runtime: ec.Runtime, events: str) -> Counter[str]:
     return found
 
 
+def keyed(sharing: str) -> ec.Runtime:
+    """A runtime whose second query can be computed from the first, which retains nothing for itself."""
+    queries = {"a": "PATTERN A a WITHIN 10 us", "ab": "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 10 us"}
+    return ec.Runtime(queries, type="type", partition_by="k", separate=True, advise=False, sharing=sharing)
+
+
 @pytest.mark.parametrize("sharing", PLANS)
 def test_a_query_that_is_added_does_not_hide_events_that_its_own_stack_has_dropped(sharing: str) -> None:
     queries = {"ab": "PATTERN SEQ(A a, B b) WITHIN 5 us"}
@@ -38,12 +44,7 @@ def test_a_query_that_is_added_does_not_hide_events_that_its_own_stack_has_dropp
 @pytest.mark.parametrize("then", PLANS)
 @pytest.mark.parametrize("first", PLANS)
 def test_a_state_goes_on_with_other_sharing(first: str, then: str) -> None:
-    queries = {"a": "PATTERN A a WITHIN 10 us", "ab": "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 10 us"}
-
-    def runtime(sharing: str) -> ec.Runtime:
-        return ec.Runtime(queries, type="type", partition_by="k", separate=True, advise=False, sharing=sharing)
-
-    before, after = runtime(first), runtime(then)
+    before, after = keyed(first), keyed(then)
     found = push(before, "A1 A2")
     after.restore(before.snapshot())
     found += push(after, "B3 B4")
@@ -53,12 +54,7 @@ def test_a_state_goes_on_with_other_sharing(first: str, then: str) -> None:
 @pytest.mark.parametrize("then", PLANS)
 @pytest.mark.parametrize("between", PLANS)
 def test_changes_of_a_run_with_other_sharing_are_taken_on(between: str, then: str) -> None:
-    queries = {"a": "PATTERN A a WITHIN 10 us", "ab": "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 10 us"}
-
-    def runtime(sharing: str) -> ec.Runtime:
-        return ec.Runtime(queries, type="type", partition_by="k", separate=True, advise=False, sharing=sharing)
-
-    first, second, third, fourth = (runtime(sharing) for sharing in ("auto", between, then, then))
+    first, second, third, fourth = (keyed(sharing) for sharing in ("auto", between, then, then))
     found = push(first, "A1")
     whole = first.snapshot()
     second.restore(whole)
