@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from eventcube.event_cube import Cube
     from eventcube.explain import explain
     from eventcube.language.parse import parse
-    from eventcube.match import match, match_all, set_aside
+    from eventcube.match import late_rows, match, match_all, set_aside
     from eventcube.runtime.runtime import Runtime
     from eventcube.wide import wide
 
@@ -41,6 +41,7 @@ __all__ = [
     "Runtime",
     "check",
     "explain",
+    "late_rows",
     "match",
     "match_all",
     "parse",
@@ -59,6 +60,7 @@ _MODULES = {
     "Runtime": "runtime.runtime",
     "check": "check",
     "explain": "explain",
+    "late_rows": "match",
     "match": "match",
     "match_all": "match",
     "parse": "language.parse",

@@ -29,6 +29,7 @@ from eventcube.options import (
     MeaningSettings,
     Options,
     Settings,
+    StreamSettings,
     invalid_argument,
     options,
 )
@@ -213,7 +214,12 @@ class Cube:
 
     @takes_settings
     def match(
-        self, events: Any, *, keep: int | None = None, counters: Counts | None = None, **settings: Unpack[MatchSettings]
+        self,
+        events: Any,
+        *,
+        keep: int | None = None,
+        counters: Counts | None = None,
+        **settings: Unpack[StreamSettings],
     ) -> Any:
         """All matches of all queries over events, as `ec.match` gives them: in one table, by the name of the query.
 
@@ -230,7 +236,7 @@ class Cube:
         flat: bool = False,
         keep: int | None = None,
         counters: Counts | None = None,
-        **settings: Unpack[MatchSettings],
+        **settings: Unpack[StreamSettings],
     ) -> dict[str, Any]:
         """The matches of each query by its name, as `ec.match_all` gives them: each in a table of its own.
 

@@ -16,7 +16,7 @@ from eventcube.engine.kernels import Ints
 from eventcube.engine.order_kernels import time_span
 from eventcube.errors import OptionError, warn
 from eventcube.language.syntax import Aggregate, Query
-from eventcube.options import Options, RowSettings, Settings, invalid_argument, options
+from eventcube.options import Options, RowSettings, StreamSettings, invalid_argument, options
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, is_stream, to_arrow
@@ -24,7 +24,7 @@ from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.read_columns import check_columns, read_times
 from eventcube.runtime.runtime import Runtime
-from eventcube.schema import QUERIES
+from eventcube.schema import LATE_ROWS, QUERIES
 from eventcube.settings import takes_settings
 
 BATCH_ROWS = 1 << 20
@@ -37,7 +37,7 @@ def match(
     *,
     flat: bool = False,
     counters: Counts | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[StreamSettings],
 ) -> Any:
     """All matches of a query (or of several) over events.
 
@@ -98,7 +98,7 @@ def match_all(
     *,
     flat: bool = False,
     counters: Counts | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[StreamSettings],
 ) -> dict[str, Any]:
     """The matches of several queries, by name: each has a result with columns of its own.
 
@@ -244,6 +244,20 @@ def _cuts(ts: Ints) -> list[int]:
     sample = np.sort(ts[:: max(1, len(ts) // (pieces * 1000 + 1))])
     places = [len(sample) * i // (pieces + 1) for i in range(1, pieces + 1)]
     return [int(cut) for cut in np.unique(sample[places])]
+
+
+def late_rows(matches: Any) -> Any:
+    """The late rows in what `match` gives over a stream with `keep_late=True`, or in what was written of it.
+
+    They have the columns that the queries use. The matches are `matches.where("late IS NULL").drop("late")`.
+    """
+    if not is_spark(matches) or LATE_ROWS not in matches.columns:
+        raise OptionError(
+            f"there is no column {LATE_ROWS!r} with late rows",
+            code="EC497",
+            hint="give the DataFrame of ec.match(stream, …, keep_late=True), a micro-batch of it, or what it wrote",
+        )
+    return matches.where(f"{LATE_ROWS} IS NOT NULL").select(f"{LATE_ROWS}.*")
 
 
 @takes_settings

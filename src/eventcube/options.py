@@ -119,7 +119,7 @@ class MatchSettings(MeaningSettings, total=False):
 
 
 class Settings(MatchSettings, total=False):
-    """All settings: those of queries over a stream of events."""
+    """Settings of queries over a table or a stream of events."""
 
     lateness: Annotated[
         int | str | timedelta,
@@ -131,7 +131,28 @@ class Settings(MatchSettings, total=False):
     ]
 
 
-SETTINGS = settings_of(Settings)
+class StreamSettings(Settings, total=False):
+    """All settings: those of queries over a table, or a stream of Spark."""
+
+    idle_timeout: Annotated[
+        int | str | timedelta | None,
+        Setting(
+            None,
+            "In a stream of Spark whose events are live: how long none may come before the clock moves the watermark.",
+            "a duration such as '1 minute', a timedelta, or microseconds, or None for never",
+        ),
+    ]
+    keep_late: Annotated[
+        bool,
+        Setting(
+            False,
+            "In a stream of Spark: also give the late rows, in a column `late`, for `ec.late_rows`.",
+            "True or False",
+        ),
+    ]
+
+
+SETTINGS = settings_of(StreamSettings)
 # Those that say what a query means.
 MEANING_SETTINGS = tuple(settings_of(MeaningSettings))
 
@@ -150,6 +171,8 @@ class Options:
     sharing: str
     limit: int | None
     lateness: int
+    idle_timeout: int | None = None
+    keep_late: bool = False
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal` allows columns for internal use."""
@@ -159,7 +182,7 @@ class Options:
 
 
 @takes_settings
-def options(**settings: Unpack[Settings]) -> Options:
+def options(**settings: Unpack[StreamSettings]) -> Options:
     """The options from settings as a user writes them; missing ones have their defaults."""
     values: dict[str, Any] = {name: setting.default for name, setting in SETTINGS.items()} | {**settings}
     return Options(
@@ -173,11 +196,19 @@ def options(**settings: Unpack[Settings]) -> Options:
         sharing=_sharing(values["sharing"]),
         limit=_limit(values["limit"]),
         lateness=microseconds(values["lateness"]),
+        idle_timeout=None if values["idle_timeout"] is None else microseconds(values["idle_timeout"]),
+        keep_late=_is_true("keep_late", values["keep_late"]),
     )
 
 
 def _text(setting: str, value: Any) -> str:
     if not isinstance(value, str):
+        raise _invalid_setting(setting, value)
+    return value
+
+
+def _is_true(setting: str, value: Any) -> bool:
+    if not isinstance(value, bool):
         raise _invalid_setting(setting, value)
     return value
 

@@ -28,6 +28,8 @@ NO_TIME = "the time is null"
 BAD_TIME = "the time cannot be read"
 NO_TYPE = "the type is null"
 LATE = "late: older than the watermark"
+# The column with late rows in the result of a stream.
+LATE_ROWS = "late"
 # Decimals of up to this many digits are distinct as floats.
 _FLOAT_DIGITS = 15
 

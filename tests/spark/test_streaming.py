@@ -204,7 +204,7 @@ class TestSettings:
             ("PATTERN SEQ(A a, B b)", {}, "EC490"),
             (f"{PAIR} LIMIT 3", {}, "EC491"),
             (PAIR, {"limit": 3}, "EC491"),
-            (f"{PAIR} AGG COUNT(*)", {}, "EC492"),
+            (f"{PAIR} AGG COUNT(*) HAVING COUNT(*) > 1", {}, "EC492"),
         ],
     )
     def test_queries_that_a_stream_cannot_answer(

@@ -16,15 +16,17 @@ import pytest
 import eventcube as ec
 from eventcube.cli.command import main
 from eventcube.engine.views.strategy import strategies
-from eventcube.options import SETTINGS, Options, RowSettings, Settings, options
+from eventcube.options import SETTINGS, Options, RowSettings, Settings, StreamSettings, options
 from eventcube.settings import settings_of
 
 QUERY = "PATTERN SEQ(a, b) WITHIN 5 us"
 EVENTS = pa.table({"ts": [1, 2], "kind": ["A", "B"]})
+# Settings that change nothing where the events are a table.
+STREAMED = {"lateness", "idle_timeout", "keep_late"}
 # Public functions, the settings that they take, and a call of each.
 TAKERS: dict[str, tuple[Callable[..., Any], type, Callable[..., Any]]] = {
-    "match": (ec.match, Settings, lambda **given: ec.match(EVENTS, QUERY, **given)),
-    "match_all": (ec.match_all, Settings, lambda **given: ec.match_all(EVENTS, {"q": QUERY}, **given)),
+    "match": (ec.match, StreamSettings, lambda **given: ec.match(EVENTS, QUERY, **given)),
+    "match_all": (ec.match_all, StreamSettings, lambda **given: ec.match_all(EVENTS, {"q": QUERY}, **given)),
     "set_aside": (ec.set_aside, RowSettings, lambda **given: ec.set_aside(EVENTS, **given)),
     "explain": (ec.explain, Settings, lambda **given: ec.explain(QUERY, EVENTS, **given)),
     "check": (ec.check, Settings, lambda **given: ec.check(QUERY, EVENTS, **given)),
@@ -98,9 +100,9 @@ def _command_options(command: str) -> dict[str, click.Option]:
 @pytest.mark.parametrize(
     ("command", "without"),
     [
-        ("run", {"lateness", "sharing"}),
-        ("explain", {"lateness", "limit", "sharing"}),
-        ("check", {"lateness", "limit", "strategy", "sharing"}),
+        ("run", {*STREAMED, "sharing"}),
+        ("explain", {*STREAMED, "limit", "sharing"}),
+        ("check", {*STREAMED, "limit", "strategy", "sharing"}),
     ],
 )
 def test_the_command_line_has_the_same_settings(command: str, without: set[str]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.columns import to_microseconds
 from eventcube.engine.having import Having
+from eventcube.engine.kernels import Bools
 from eventcube.engine.output import Output
 from eventcube.engine.table import Table
 from eventcube.plan.logical import AggregateColumn, Computed, Results
@@ -48,6 +50,8 @@ class Groups:
         self.counted = 0
         # What was added to the groups since they were saved or restored; None if they never were.
         self._unsaved: list[pa.Table] | None = None
+        # Whether any match was added since then.
+        self._is_changed = partial is not None
 
     def add(self, table: Table, output: Output) -> None:
         """Add a chunk of matches to the groups."""
@@ -60,6 +64,7 @@ class Groups:
                 values[name] = _summable(output.value(table, argument), function)
         summary = self._summary(pa.table({**columns, **values}), len(table))
         self._partials.append(summary)
+        self._is_changed = True
         if self._unsaved is not None:
             self._unsaved.append(summary)
             if sum(t.num_rows for t in self._unsaved) > max(_FOLD_ROWS, 2 * self._unsaved[0].num_rows):
@@ -71,6 +76,7 @@ class Groups:
     def add_count(self, matches: int) -> None:
         """Add matches that were counted without being built."""
         self.counted += matches
+        self._is_changed = True
 
     def _summary(self, table: pa.Table, rows: int) -> pa.Table:
         """The groups of one chunk."""
@@ -104,17 +110,34 @@ class Groups:
         """All groups, or what was `added` since they were saved or restored, if that is known; whether it is that."""
         unsaved = self._unsaved if added else None
         table = self.partial if unsaved is None else self._folded(unsaved) if unsaved else None
-        self._note_saved()
+        self.note_saved()
         return table, unsaved is not None
 
     def restore(self, table: pa.Table | None, *, added: bool) -> None:
         """Take on saved groups, or add to those that there are."""
         self._partials = [*(self._partials if added else ()), *(() if table is None else (table,))]
-        self._note_saved()
+        self.note_saved()
 
-    def _note_saved(self) -> None:
+    def note_saved(self) -> None:
+        """Take note that the groups were saved or restored."""
         # To write a single group is as short as to write what was added to it.
         self._unsaved = [] if self.keys or self.distinct else None
+        self._is_changed = False
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """How many rows are held, and how many of them were added since the groups were saved or restored."""
+        held = sum(table.num_rows for table in self._partials)
+        return held, held if self._unsaved is None else sum(table.num_rows for table in self._unsaved)
+
+    def updates(self) -> pa.RecordBatch:
+        """The rows of the groups that matches were added to since they were saved or restored."""
+        partial = self.partial
+        if partial is None or not self._is_changed:
+            return pa.RecordBatch.from_pylist([], group_schema(self.results))
+        if self.keys and self._unsaved is not None:
+            partial = partial.filter(pa.array(_in_groups_of(partial, pa.concat_tables(self._unsaved), self.keys)))
+        return Groups(self.results, partial).result()
 
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""
@@ -170,6 +193,16 @@ def _grouped(table: pa.Table, keys: list[str], functions: dict[str, str]) -> pa.
         column = grouped.column("count_all" if function == "all" else f"{name}_{function}")
         columns[name] = column.cast(types[name]) if name in durations and function != "count" else column
     return pa.table(columns)
+
+
+def _in_groups_of(table: pa.Table, other: pa.Table, keys: list[str]) -> Bools:
+    """Which rows of a table belong to a group that another has, too."""
+    groups = np.zeros(table.num_rows + other.num_rows, np.int64)
+    for key in keys:
+        column = pa.chunked_array([*table.column(key).chunks, *other.column(key).chunks], table.column(key).type)
+        codes = np.asarray(_single_array(column).dictionary_encode("encode").indices)
+        groups = np.unique(groups * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
+    return np.isin(groups[: table.num_rows], groups[table.num_rows :])
 
 
 def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eventcube.engine.saved import DamagedStateError, Saved
 from eventcube.engine.state import NOTHING
@@ -20,13 +21,15 @@ from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.shared_result import long_form, long_schema
 from eventcube.runtime.snapshot import damaged, read, short_identity, write
 from eventcube.runtime.state_difference import other_columns, other_queries
-from eventcube.runtime.workload import Result, Workload
-from eventcube.schema import EventSchema
+from eventcube.runtime.workload import Workload
+from eventcube.schema import LATE, REASON, EventSchema
 from eventcube.spark.chunks import Chunk, next_number, place_of_next
 from eventcube.spark.counters import AddCounters
 from eventcube.spark.settings import PARTITIONS
 
 _FORMAT = 1
+# The tables of a state with rows that chunks are measured by.
+_ROWS = ("ingest/held", "events/rows", "/groups")
 _HINT = "start it with a new checkpoint, or with the queries, settings and columns of the old one"
 
 
@@ -36,7 +39,9 @@ class BucketTask:
     query, and the result has its columns.
 
     `name` tells the live copies of one stream from those of others; `ties` are the columns that order events of equal
-    rank, where their order matters; `buckets` is their number; `fingerprint` has the queries and settings.
+    rank, where their order matters; `buckets` is their number; `fingerprint` has the queries and settings. `late` is
+    the field of the result with late rows, if they are kept, and `other` the column of the events that tells which of
+    them another pass gets, too, and counts.
     """
 
     name: str
@@ -48,6 +53,8 @@ class BucketTask:
     buckets: int
     fingerprint: str
     add_counters: AddCounters | None = None
+    late: pa.Field | None = None
+    other: str | None = None
 
     @property
     def identity(self) -> str:
@@ -104,24 +111,51 @@ class Bucket:
             raise damaged(str(error)) from None
 
     def run(self, packs: Iterable[bytes], watermark: int) -> Iterator[pa.RecordBatch]:
-        """Advance the watermark (microseconds), and take events that are not late; gives the matches that are final.
+        """Advance the watermark (microseconds), and take events; gives the results that are final, and late rows.
 
         The watermark is first: that of the micro-batch says which of its events are late. What is not late is after
         it, so it waits for the next.
         """
         # Spark's watermark begins at 0, and is then no watermark yet: events before 1970 are not late.
         if watermark > 0:
-            yield from self._formatted(self.workload.advance(watermark))
+            for name, batch in self.workload.advance(watermark):
+                yield self._formatted(name, batch)
+            for name, query in self.workload.engine.queries.items():
+                if query.sink.is_open and (batch := query.sink.updates()).num_rows:
+                    yield self._formatted(name, batch)
         events = [table for pack in packs if (table := pa.ipc.open_stream(pack).read_all()).num_rows]
         if events:
-            self.workload.hold(pa.concat_tables(events))
-            # Late rows and those without a time are counted, and not kept.
-            self.workload.ingest.drain()
+            yield from self._take(pa.concat_tables(events))
 
-    def _formatted(self, results: Iterator[Result]) -> Iterator[pa.RecordBatch]:
-        for name, batch in results:
-            rows = batch if self.task.single else long_form(name, batch, long_schema(self.task.schema))
-            yield rows if rows.schema.equals(self.task.result) else rows.cast(self.task.result)
+    def _take(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Hold events, except for late ones and unusable ones, which are counted; gives the late ones."""
+        if self.task.other is None:
+            self.workload.hold(events)
+        else:
+            elsewhere, events = events.column(self.task.other), events.drop_columns([self.task.other])
+            counters = replace(self.workload.ingest.counters)
+            self.workload.hold(events.filter(elsewhere))
+            self.workload.ingest.drain()
+            self.workload.ingest.counters = counters
+            self.workload.hold(events.filter(pc.invert(elsewhere)))
+        skipped = self.workload.ingest.drain()
+        if self.task.late is not None:
+            late = skipped.filter(pc.equal(skipped.column(REASON), LATE)).combine_chunks()
+            for batch in late.select([field.name for field in self.task.late.type]).to_batches():
+                yield self._late(batch, self.task.late)
+
+    def _formatted(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of a query's result with the columns of the stream's result."""
+        rows = batch if self.task.single else long_form(name, batch, long_schema(self.task.schema))
+        if self.task.late is not None:
+            rows = rows.append_column(self.task.late, pa.nulls(rows.num_rows, self.task.late.type))
+        return rows if rows.schema.equals(self.task.result) else rows.cast(self.task.result)
+
+    def _late(self, rows: pa.RecordBatch, column: pa.Field) -> pa.RecordBatch:
+        """Late rows, in a column of the stream's result."""
+        nulls = [pa.nulls(rows.num_rows, field.type) for field in self.task.result][:-1]
+        late = pa.StructArray.from_arrays(rows.columns, fields=list(column.type))
+        return pa.RecordBatch.from_arrays([*nulls, late], schema=self.task.result)
 
     def take_counters(self) -> dict[str, int]:
         """What was counted since the last call; the size of views is that of now."""
@@ -134,6 +168,16 @@ class Bucket:
         return self.workload.ingest.held + self.workload.engine.state.size
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """The rows that wait for the watermark, the rows that matches to come can use, and the bytes of both."""
+        return {
+            "held": self.workload.ingest.held,
+            "retained": self.workload.engine.state.size,
+            "view_bytes": self.workload.counters["view_bytes"],
+            "state_bytes": sum(chunk.size for chunk in self.chunks),
+        }
+
+    @property
     def awaits_watermark(self) -> bool:
         """Whether the watermark alone can complete a match, or let an event go."""
         by_time = any(not query.plan.scan.by_count for query in self.workload.plan.queries.values())
@@ -142,10 +186,13 @@ class Bucket:
     def save(self) -> tuple[Chunk, bytes]:
         """What changed since the last chunks that stay, as a new chunk, which is put behind them."""
         before, now = self.chunks[-1].version if self.chunks else NOTHING, self.workload.version
-        fresh = now.arrived - before.arrived + now.sequence - before.sequence
-        stay, tier = place_of_next(self.chunks, min(fresh, self.retained), self.retained)
+        groups = [query.sink.rows for query in self.workload.engine.queries.values()]
+        retained = self.retained + sum(rows for rows, _ in groups)
+        fresh = now.arrived - before.arrived + now.sequence - before.sequence + sum(rows for _, rows in groups)
+        stay, tier = place_of_next(self.chunks, min(fresh, retained), retained)
         saved = self.workload.changes(stay[-1].version if stay else NOTHING)
-        rows = sum(saved.tables[name].num_rows for name in ("ingest/held", "events/rows") if name in saved.tables)
-        chunk = Chunk(next_number(self.chunks), tier, rows, now)
+        data = write({"of": self.task.identity, "workload": saved.values}, saved.tables)
+        rows = sum(table.num_rows for name, table in saved.tables.items() if name.endswith(_ROWS))
+        chunk = Chunk(next_number(self.chunks), tier, rows, len(data), now)
         self.chunks = (*stay, chunk)
-        return chunk, write({"of": self.task.identity, "workload": saved.values}, saved.tables)
+        return chunk, data

@@ -21,11 +21,12 @@ PER_TIER = 16
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A saved part of a state: its number, the tier of its size, its rows, and the version that it leads to."""
+    """A saved part of a state: its number, the tier of its size, its rows and bytes, and the version it leads to."""
 
     number: int
     tier: int
     rows: int
+    size: int
     version: Version
 
 
@@ -39,14 +40,16 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The manifest as it is stored."""
-        chunks = [[c.number, c.tier, c.rows, *c.version.numbers, c.version.line] for c in self.chunks]
+        chunks = [[c.number, c.tier, c.rows, c.size, *c.version.numbers, c.version.line] for c in self.chunks]
         return json.dumps({"token": self.token, "chunks": chunks, "timer": self.timer}, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Manifest:
         """A stored manifest."""
         stored = json.loads(data)
-        chunks = tuple(Chunk(number, tier, rows, Version(*at)) for number, tier, rows, *at in stored["chunks"])
+        chunks = tuple(
+            Chunk(number, tier, rows, size, Version(*at)) for number, tier, rows, size, *at in stored["chunks"]
+        )
         return cls(stored["token"], chunks, stored["timer"])
 
 

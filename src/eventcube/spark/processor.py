@@ -8,7 +8,9 @@ and the engine is built from the chunks of the state.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,12 +30,16 @@ if TYPE_CHECKING:
 
 # The live copies of this worker: by the stream and the bucket, the token of the state and the bucket with its engine.
 LIVE: dict[tuple[str, int], tuple[str, Bucket]] = {}
-# Packed matches, as they leave the operator.
-MATCHES = f"{EVENTS} binary"
+# What leaves the operator: packed rows of the result; or what a bucket did in a micro-batch, and has then.
+DID = ("rows", "late", "set_aside", "matches", "restored", "written_bytes", "restore_us", "match_us", "save_us")
+HAS = ("held", "retained", "view_bytes", "state_bytes")
+BUCKET = "bucket"
+_TYPES = {EVENTS: "binary", BUCKET: "int", **dict.fromkeys(DID + HAS, "bigint")}
+OUTPUT = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
 
 
 class BucketProcessor(StatefulProcessor):
-    """Runs buckets; what it gives are matches, packed as Arrow streams."""
+    """Runs buckets; gives their results and late rows, packed as Arrow streams, and what they did."""
 
     def __init__(self, task: BucketTask) -> None:
         self.task = task
@@ -67,41 +73,53 @@ class BucketProcessor(StatefulProcessor):
 
     def _run(self, number: int, packs: list[bytes], watermark: int, *, fired: bool = False) -> Iterator[pd.DataFrame]:
         """Run a bucket, as its timer has `fired` or there is input; the watermark is in milliseconds, as Spark's is."""
+        clock = Stopwatch()
         stored = self._manifest.get()
         manifest = Manifest.from_bytes(stored[0]) if stored is not None else None
-        bucket = self._bucket(number, manifest)
+        bucket, is_restored = self._bucket(number, manifest)
+        did = Counter(restored=int(is_restored), restore_us=clock.lap())
         for batch in bucket.run(packs, watermark * 1000):
-            yield _packed(batch)
+            packed = _packed(batch)
+            did["match_us"] += clock.lap()
+            yield packed
+            # What Spark does with the rows is not ours.
+            clock.lap()
+        did["match_us"] += clock.lap()
+        # Not the counters of a live copy: it may be of a micro-batch before, whose counters Spark no longer collects.
+        counted = bucket.take_counters()
         if self.task.add_counters is not None:
-            # Not that of a live copy: it may be of a micro-batch before, whose counters Spark no longer collects.
-            self.task.add_counters(bucket.take_counters())
+            self.task.add_counters(counted)
         if manifest is not None and manifest.timer is not None and not fired:
             self._handle.deleteTimer(manifest.timer)
-        LIVE[self.task.name, number] = self._save(bucket, watermark), bucket
+        token, written = self._save(bucket, watermark)
+        LIVE[self.task.name, number] = token, bucket
+        did.update(counted, written_bytes=written, save_us=clock.lap())
+        yield _report(number, {name: did[name] for name in DID} | bucket.sizes)
 
-    def _bucket(self, number: int, manifest: Manifest | None) -> Bucket:
-        """The live copy of a bucket, if it has the state of the manifest; else one built from that state.
+    def _bucket(self, number: int, manifest: Manifest | None) -> tuple[Bucket, bool]:
+        """The live copy of a bucket, if it has the state of the manifest; else one built from that state, and True.
 
         It is not live while it runs: of a run that fails nothing remains.
         """
         token, bucket = LIVE.pop((self.task.name, number), (None, None))
         if manifest is None:
             self._origin.update((self.task.origin(),))
-            return Bucket(self.task)
+            return Bucket(self.task), False
         if bucket is not None and token == manifest.token:
-            return bucket
+            return bucket, False
         origin = self._origin.get()
         assert origin is not None
         self.task.check_origin(bytes(origin[0]))
-        return Bucket(self.task, manifest.chunks, map(self._chunk, (chunk.number for chunk in manifest.chunks)))
+        chunks = (self._chunk(chunk.number) for chunk in manifest.chunks)
+        return Bucket(self.task, manifest.chunks, chunks), True
 
     def _chunk(self, number: int) -> bytes:
         stored = self._chunks.getValue((number,))
         assert stored is not None
         return bytes(stored[0])
 
-    def _save(self, bucket: Bucket, watermark: int) -> str:
-        """Write a new chunk, and remove those that it takes the place of; gives the new token."""
+    def _save(self, bucket: Bucket, watermark: int) -> tuple[str, int]:
+        """Write a new chunk, and remove those that it takes the place of; gives the new token, and the bytes."""
         before = bucket.chunks
         chunk, data = bucket.save()
         self._chunks.updateValue((chunk.number,), (data,))
@@ -110,7 +128,7 @@ class BucketProcessor(StatefulProcessor):
         timer = self._set_timer(watermark) if bucket.awaits_watermark else None
         token = secrets.token_hex(8)
         self._manifest.update((Manifest(token, bucket.chunks, timer).to_bytes(),))
-        return token
+        return token, len(data)
 
     def _set_timer(self, watermark: int) -> int:
         """Have the bucket run as soon as the watermark moves on, also without input."""
@@ -118,9 +136,30 @@ class BucketProcessor(StatefulProcessor):
         return watermark + 1
 
 
-def _packed(batch: pa.RecordBatch) -> pd.DataFrame:
-    import pandas as pd
+class Stopwatch:
+    """Measures the time of stages that follow each other."""
 
+    def __init__(self) -> None:
+        self._at = perf_counter_ns()
+
+    def lap(self) -> int:
+        """The microseconds since the last call."""
+        before, self._at = self._at, perf_counter_ns()
+        return (self._at - before) // 1000
+
+
+def _packed(batch: pa.RecordBatch) -> pd.DataFrame:
     sink = pa.BufferOutputStream()
     write_stream(pa.Table.from_batches([batch]), sink)
-    return pd.DataFrame({EVENTS: [sink.getvalue().to_pybytes()]})
+    return _row({EVENTS: sink.getvalue().to_pybytes()})
+
+
+def _report(number: int, numbers: Mapping[str, int]) -> pd.DataFrame:
+    return _row({BUCKET: number, **numbers})
+
+
+def _row(values: Mapping[str, Any]) -> pd.DataFrame:
+    """A row of output, null where it has no value."""
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series([values.get(name)], dtype=object) for name in _TYPES})

@@ -7,9 +7,10 @@ stateful operator, or Spark would drop rows at the watermark, and packs of late 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import count
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,17 +22,20 @@ from eventcube.engine.reuse.derive import plan_shared
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
 from eventcube.options import Options
+from eventcube.plan.expressions import ColumnRef
+from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.queries import fingerprint_of
 from eventcube.runtime.read_columns import read_times
-from eventcube.schema import INTERNAL, EventSchema
+from eventcube.runtime.shared_result import check_shareable
+from eventcube.schema import INTERNAL, LATE_ROWS, EventSchema
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.columns import Batches, column, map_batches, microseconds
 from eventcube.spark.counters import AddCounters, bucket_counters
 from eventcube.spark.limit import tie_breakers
-from eventcube.spark.pack import PACKED, TASK, PackBuckets, unpacked
+from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, unpacked
 from eventcube.spark.passes import Keyed, Pass, passes
-from eventcube.spark.processor import MATCHES, BucketProcessor
+from eventcube.spark.processor import BUCKET, DID, HAS, OUTPUT, BucketProcessor
 from eventcube.spark.pushdown import usable
 from eventcube.spark.request import Request, normalized
 from eventcube.spark.settings import partitions
@@ -40,6 +44,11 @@ from eventcube.spark.task import OUTPUT_ROWS
 
 _TIME = INTERNAL + "time"
 _BUCKET = INTERNAL + "bucket"
+_TICK = INTERNAL + "tick"
+_OTHER = INTERNAL + "other"
+_numbers = count(1)
+# The names of the buckets of a pass are this far from those of the one before.
+_PASS = 1_000_000
 # Before all events: no time that can be used is so early.
 _NEVER = -(2**62)
 
@@ -50,6 +59,8 @@ class Stream(Request):
     def __init__(self, events: DataFrame, queries: Mapping[str, Query], single: bool, options: Options) -> None:
         for name, query in queries.items():
             _check_can_stream(query, options, "the query" if single else f"query {name}")
+        if not single:
+            check_shareable(queries)
         super().__init__(events, queries, single, options)
         self.add_counters: AddCounters | None = None
 
@@ -58,53 +69,113 @@ class Stream(Request):
         self.add_counters = bucket_counters(self.events, counters)
 
     def frame(self) -> DataFrame:
-        """The matches of all queries."""
+        """The results of all queries, and late rows if they are kept."""
         use_state_store(self.events.sparkSession, partitions(self.events))
-        return reduce(DataFrame.union, [self._matches(pass_) for pass_ in passes(self.plans)])
+        asked = passes(self.plans)
+        results = self._with_late(self.result_schema(asked[0].queries[0]))
+        packed = reduce(DataFrame.union, [self._run(pass_, asked[:i], results) for i, pass_ in enumerate(asked)])
+        observed = packed.observe(_next_name(), *_measures())
+        return map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
 
-    def _matches(self, pass_: Pass) -> DataFrame:
-        """The matches of a pass: its events, packed by bucket; the buckets; their matches, unpacked."""
-        key = pass_.distribution.key if isinstance(pass_.distribution, Keyed) else ()
+    def _run(self, pass_: Pass, earlier: Sequence[Pass], results: pa.Schema) -> DataFrame:
+        """The packed results of a pass: its events, packed by bucket, and then the buckets."""
+        key = self._key(pass_)
         buckets = partitions(self.events) if key else 1
-        task = self._task(pass_, buckets)
-        packed = map_batches(self._events(pass_, key, buckets), PackBuckets(_BUCKET, group_names(buckets)), PACKED)
-        matches = packed.groupBy(TASK).transformWithStateInPandas(BucketProcessor(task), MATCHES, "append", "eventTime")
-        return map_batches(matches, _unpacked, task.result)
+        task = self._task(pass_, buckets, results, _OTHER if earlier else None)
+        events = self._events(pass_, key, buckets, earlier)
+        names = group_names(buckets, len(earlier) * _PASS)
+        packed = map_batches(events, PackBuckets(_BUCKET, names), PACKED)
+        return packed.groupBy(TASK).transformWithStateInPandas(BucketProcessor(task), OUTPUT, self._mode, "eventTime")
 
-    def _task(self, pass_: Pass, buckets: int) -> BucketTask:
-        columns = self.needed_columns(list(pass_.plans.values()))
+    @property
+    def _mode(self) -> str:
+        """Groups change with each match; matches do not."""
+        return "update" if any(plan.logical.query.agg for plan in self.plans.values()) else "append"
+
+    def _key(self, pass_: Pass) -> tuple[str, ...]:
+        """The columns by which events are spread over the buckets: those of the groups, if there are groups."""
+        key = pass_.distribution.key if isinstance(pass_.distribution, Keyed) else ()
+        for logical in pass_.queries:
+            if logical.query.agg:
+                key = tuple(name for name in key if name in _grouped_by(logical))
+        return key
+
+    def _task(self, pass_: Pass, buckets: int, results: pa.Schema, other: str | None) -> BucketTask:
+        columns = self._columns(pass_)
         schema = self.options.schema(pa.schema([self.columns.field(name) for name in columns]))
         plans = self.plans_over(schema, pass_)
         ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-        queries = {name: plan.logical.query for name, plan in plans.items()}
+        queries = {name: plan.logical.query for name, plan in self.plans.items()}
         return BucketTask(
             secrets.token_hex(8),
             plan_shared(plans, self.options.concepts, self.options.sharing),
             schema,
             self.single,
-            self.result_schema(pass_.queries[0]),
+            results,
             tuple(name for name in columns if name in ties),
             buckets,
             # What the watermark is does not change what a state means.
             fingerprint_of(queries, replace(self.options, lateness=0)),
             self.add_counters,
+            results.field(LATE_ROWS) if self.options.keep_late else None,
+            other,
         )
 
-    def _events(self, pass_: Pass, key: tuple[str, ...], buckets: int) -> DataFrame:
-        """The events that the queries can use, with their bucket, and the rows that cannot be used, to be counted."""
-        rows = self.events.withColumn(_TIME, self._time()).withWatermark(_TIME, _delay(self.options.lateness))
-        filters = reduce(Column.__and__, usable(pass_.physical, self.events.schema)[1:], F.lit(True))
-        for name in (self.options.time, self.options.type):
-            if name is not None:
-                filters |= column(name).isNull()
+    def _columns(self, pass_: Pass) -> list[str]:
+        """The columns of a pass: those of all queries if late rows are kept, which have the same in each."""
+        return self.needed_columns(list((self.plans if self.options.keep_late else pass_.plans).values()))
+
+    def _with_late(self, results: pa.Schema) -> pa.Schema:
+        """The columns of the results, with one for late rows if they are kept."""
+        if not self.options.keep_late:
+            return results
+        if LATE_ROWS in results.names:
+            raise OptionError(
+                f"the result has a column {LATE_ROWS!r} already, which keep_late needs for late rows",
+                code="EC496",
+                hint=f"rename it, as in RETURN a.{LATE_ROWS} AS is_late",
+            )
+        late = pa.struct([self.columns.field(name) for name in self.needed_columns(list(self.plans.values()))])
+        return pa.schema([*(field.with_nullable(True) for field in results), pa.field(LATE_ROWS, late)])
+
+    def _events(self, pass_: Pass, key: tuple[str, ...], buckets: int, earlier: Sequence[Pass]) -> DataFrame:
+        """The events that the queries can use, with their bucket, and the rows that cannot be used, to be counted.
+
+        With `earlier` passes a column tells which events those get, too.
+        """
+        rows = self.events.withColumn(_TIME, self._time())
+        is_event = F.lit(True)
+        if self.options.idle_timeout is not None:
+            needed = self.needed_columns(list(self.plans.values()))
+            rows = rows.select(*map(column, needed), _TIME)
+            rows = rows.unionByName(self._ticks(self.options.idle_timeout), allowMissingColumns=True)
+            is_event = column(_TICK).isNull()
+        rows = rows.withWatermark(_TIME, _delay(self.options.lateness))
         # This uses the time, so Spark does not move the filter below the watermark, which all rows must reach.
-        filters |= F.col(_TIME) < F.timestamp_micros(F.lit(_NEVER))
+        taken = self._taken(pass_) & is_event | (F.col(_TIME) < F.timestamp_micros(F.lit(_NEVER)))
         if buckets == 1:
             bucket = F.lit(0)
         else:
             bucket = F.pmod(F.hash(*[normalized(name, self.columns) for name in key]), F.lit(buckets))
-        needed = self.needed_columns(list(pass_.plans.values()))
-        return rows.where(filters).select(*map(column, needed), bucket.alias(_BUCKET))
+        chosen = [*map(column, self._columns(pass_)), bucket.alias(_BUCKET)]
+        if earlier:
+            by_others = reduce(Column.__or__, map(self._taken, earlier))
+            chosen.append(F.coalesce(by_others, F.lit(False)).alias(_OTHER))
+        return rows.where(taken).select(*chosen)
+
+    def _taken(self, pass_: Pass) -> Column:
+        """Which rows a pass takes: those that its queries can use, and those without a time or a type."""
+        rows = reduce(Column.__and__, usable(pass_.physical, self.events.schema)[1:], F.lit(True))
+        for name in (self.options.time, self.options.type):
+            if name is not None:
+                rows |= column(name).isNull()
+        return rows
+
+    def _ticks(self, idle: int) -> DataFrame:
+        """Rows of a clock, one each second, whose time is so far behind; they only move the watermark."""
+        clock = self.events.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+        late = F.timestamp_micros(F.unix_micros(F.col("timestamp")) - F.lit(idle))
+        return clock.select(late.alias(_TIME), F.lit(True).alias(_TICK))
 
     def _time(self) -> Column:
         """The time as a timestamp, null where it cannot be read."""
@@ -130,12 +201,36 @@ def _check_can_stream(query: Query, options: Options, which: str) -> None:
             code="EC491",
             hint="leave LIMIT out",
         )
-    if query.agg:
+    if query.having:
         raise OptionError(
-            f"{which} has AGG, which is not there for streams yet",
+            f"{which} has HAVING, but a stream gives a group again whenever it has changed, and could not take back "
+            "one that HAVING no longer holds for",
             code="EC492",
-            hint="return the matches, and group them with Spark: matches.groupBy(…)",
+            hint="leave HAVING out, and filter what was written last for each group",
         )
+
+
+def _grouped_by(logical: LogicalQuery) -> Iterator[str]:
+    """The columns whose values are the same in all matches of a group."""
+    for item in logical.results.group_by:
+        value = item.value.expression
+        if isinstance(value, ColumnRef) and not logical.slots[value.slot].alternatives:
+            yield value.column
+
+
+def _next_name() -> str:
+    """A name for what is observed of a stream: one query can have several of them."""
+    number = next(_numbers)
+    return "eventcube" if number == 1 else f"eventcube-{number}"
+
+
+def _measures() -> list[Column]:
+    """What is observed: what all buckets did in a micro-batch, and what each of them has."""
+    has = F.struct(BUCKET, *HAS)
+    return [
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in DID),
+        F.collect_list(F.when(F.col(BUCKET).isNotNull(), has)).alias("buckets"),
+    ]
 
 
 def _delay(lateness: int) -> str:
@@ -159,10 +254,9 @@ def _unpacked(batches: Batches) -> Batches:
             yield batch.slice(at, OUTPUT_ROWS)
 
 
-def group_names(buckets: int) -> tuple[int, ...]:
-    """Names of buckets that Spark's hash spreads evenly over as many partitions."""
+def group_names(buckets: int, number: int = 0) -> tuple[int, ...]:
+    """Names of buckets, from a number on, that Spark's hash spreads evenly over as many partitions."""
     names: dict[int, int] = {}
-    number = 0
     while len(names) < buckets:
         names.setdefault(spark_hash(number) % buckets, number)
         number += 1

@@ -90,6 +90,8 @@ class FakeStream:
 
     def __init__(self, task: BucketTask) -> None:
         self.task, self.committed = task, FakeHandle()
+        # What the bucket did in each run, and has then.
+        self.did: list[dict[str, Any]] = []
         LIVE.clear()
 
     @property
@@ -111,18 +113,22 @@ class FakeStream:
         found: list[pa.RecordBatch] = []
         if events is not None and events.num_rows:
             rows = pd.DataFrame({"_1": NUMBER, "_2": packs_of(events)})
-            found += _batches(processor.handleInputRows((NUMBER,), iter([rows]), times))
+            found += self._batches(processor.handleInputRows((NUMBER,), iter([rows]), times))
         for time in sorted(handle.timers):
             if time <= watermark:
                 info = ExpiredTimerInfo(time)
-                found += _batches(processor.handleExpiredTimer((NUMBER,), times, info))
+                found += self._batches(processor.handleExpiredTimer((NUMBER,), times, info))
                 handle.deleteTimer(time)
         processor.close()
         if commit:
             self.committed = handle
         return found
 
-
-def _batches(frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
-    for frame in frames:
-        yield from unpacked(iter([pa.RecordBatch.from_arrays([pa.array(frame[EVENTS], pa.binary())], [EVENTS])]))
+    def _batches(self, frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
+        for frame in frames:
+            (row,) = frame.to_dict("records")
+            if row[EVENTS] is None:
+                self.did.append(row)
+            else:
+                packed = pa.RecordBatch.from_arrays([pa.array([row[EVENTS]], pa.binary())], [EVENTS])
+                yield from unpacked(iter([packed]))

@@ -15,7 +15,7 @@ def grown(rows: list[int], retained: int) -> list[tuple[int, int]]:
         before = chunks
         chunks, tier = place_of_next(chunks, fresh, max(total, retained))
         kept = sum(chunk.rows for chunk in chunks)
-        chunks = (*chunks, Chunk(next_number(before), tier, total - kept, Version()))
+        chunks = (*chunks, Chunk(next_number(before), tier, total - kept, 0, Version()))
     return [(chunk.tier, chunk.rows) for chunk in chunks]
 
 
@@ -24,7 +24,7 @@ def test_rows_are_written_once_while_they_stay() -> None:
 
 
 def test_a_whole_state_takes_the_place_of_chunks_that_are_half_empty() -> None:
-    chunks = (Chunk(0, 0, 60, Version()), Chunk(1, 0, 40, Version()))
+    chunks = (Chunk(0, 0, 60, 0, Version()), Chunk(1, 0, 40, 0, Version()))
     assert place_of_next(chunks, 20, 60) == (chunks, 0)
     assert place_of_next(chunks, 20, 59) == ((), 0)
     assert place_of_next(chunks, 0, 0) == ((), 0)
@@ -38,10 +38,12 @@ def test_there_are_few_chunks_however_many_micro_batches() -> None:
 
 def test_numbers_are_not_used_twice_at_a_time() -> None:
     assert next_number(()) == 0
-    assert next_number((Chunk(3, 0, 0, Version()), Chunk(1, 0, 0, Version()))) == 4
+    assert next_number((Chunk(3, 0, 0, 0, Version()), Chunk(1, 0, 0, 0, Version()))) == 4
 
 
 def test_a_manifest_is_read_as_it_was_written() -> None:
-    manifest = Manifest("a1", (Chunk(3, 1, 20, Version(1, 2, 3, 4, 5)), Chunk(4, 0, 7, Version(2, 3, 4, 5, 5))), 17)
+    manifest = Manifest(
+        "a1", (Chunk(3, 1, 20, 900, Version(1, 2, 3, 4, 5)), Chunk(4, 0, 7, 350, Version(2, 3, 4, 5, 5))), 17
+    )
     assert Manifest.from_bytes(manifest.to_bytes()) == manifest
     assert Manifest.from_bytes(Manifest("b").to_bytes()) == Manifest("b")

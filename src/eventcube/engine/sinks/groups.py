@@ -38,9 +38,19 @@ class GroupSink(Sink):
         """All groups."""
         yield self.groups.result()
 
+    def updates(self) -> pa.RecordBatch:
+        """The groups that changed since they were saved or restored."""
+        return self.groups.updates()
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """How many rows the groups have, and how many of them were added since they were saved or restored."""
+        return self.groups.rows
+
     def changes(self, *, added: bool) -> Saved:
         """The number of matches, groups, or what was added to them."""
         if self.only_counts:
+            self.groups.note_saved()
             return Saved({"count": self.groups.counted}, {})
         table, is_addition = self.groups.changed(added=added)
         return Saved({"added": int(is_addition)}, {} if table is None else {"groups": table})
@@ -50,6 +60,7 @@ class GroupSink(Sink):
         saved.check_fields({"count"} if self.only_counts else {"added"})
         if self.only_counts:
             self.groups.counted = saved.integer("count", 0, 2**63 - 1)
+            self.groups.note_saved()
             return
         table: pa.Table | None = None
         if "groups" in saved.tables:

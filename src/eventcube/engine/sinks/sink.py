@@ -89,6 +89,15 @@ class Sink:
         """The rows that are left when the input has ended."""
         return iter(())
 
+    def updates(self) -> pa.RecordBatch:
+        """The rows of an open result that changed since the sink was saved or restored."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """How many rows it keeps between batches, and how many of them came since it was saved or restored."""
+        return 0, 0
+
     def changes(self, *, added: bool) -> Saved:
         """What the sink keeps between batches; `added`: what changed since it was saved or restored is enough."""
         return Saved({}, {})
