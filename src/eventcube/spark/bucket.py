@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,7 @@ from eventcube.runtime.snapshot import damaged, read, short_identity, write
 from eventcube.runtime.state_difference import other_columns, other_queries
 from eventcube.runtime.workload import Workload
 from eventcube.schema import LATE, REASON, EventSchema
-from eventcube.spark.chunks import Chunk, next_number, place_of_next
+from eventcube.spark.chunks import Chunk, place_of_next
 from eventcube.spark.counters import AddCounters
 from eventcube.spark.settings import PARTITIONS
 
@@ -193,6 +194,6 @@ class Bucket:
         saved = self.workload.changes(stay[-1].version if stay else NOTHING)
         data = write({"of": self.task.identity, "workload": saved.values}, saved.tables)
         rows = sum(table.num_rows for name, table in saved.tables.items() if name.endswith(_ROWS))
-        chunk = Chunk(next_number(self.chunks), tier, rows, len(data), now)
+        chunk = Chunk(secrets.randbits(62), tier, rows, len(data), now)
         self.chunks = (*stay, chunk)
         return chunk, data

@@ -21,7 +21,10 @@ PER_TIER = 16
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A saved part of a state: its number, the tier of its size, its rows and bytes, and the version it leads to."""
+    """A saved part of a state: its number, the tier of its size, its rows and bytes, and the version it leads to.
+
+    No other chunk has its number, not even one that a failed attempt wrote in its place.
+    """
 
     number: int
     tier: int
@@ -32,16 +35,15 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The chunks of a bucket, in order; a token that only the live copy with this state has; the timer that is set."""
+    """The chunks of a bucket, in order, and the timer that is set."""
 
-    token: str
     chunks: tuple[Chunk, ...] = ()
     timer: int | None = None
 
     def to_bytes(self) -> bytes:
         """The manifest as it is stored."""
         chunks = [[c.number, c.tier, c.rows, c.size, *c.version.numbers, c.version.line] for c in self.chunks]
-        return json.dumps({"token": self.token, "chunks": chunks, "timer": self.timer}, separators=(",", ":")).encode()
+        return json.dumps({"chunks": chunks, "timer": self.timer}, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Manifest:
@@ -50,7 +52,7 @@ class Manifest:
         chunks = tuple(
             Chunk(number, tier, rows, size, Version(*at)) for number, tier, rows, size, *at in stored["chunks"]
         )
-        return cls(stored["token"], chunks, stored["timer"])
+        return cls(chunks, stored["timer"])
 
 
 def place_of_next(chunks: tuple[Chunk, ...], fresh: int, retained: int) -> tuple[tuple[Chunk, ...], int]:
@@ -64,8 +66,3 @@ def place_of_next(chunks: tuple[Chunk, ...], fresh: int, retained: int) -> tuple
     while len(chunks) >= PER_TIER and all(chunk.tier == tier for chunk in chunks[1 - PER_TIER :]):
         chunks, tier = chunks[: 1 - PER_TIER], tier + 1
     return chunks, tier
-
-
-def next_number(chunks: tuple[Chunk, ...]) -> int:
-    """A number that none of the chunks has."""
-    return max((chunk.number for chunk in chunks), default=-1) + 1

@@ -1,16 +1,16 @@
 """The stateful operator of a stream: a bucket in each state group.
 
-The engine of a bucket lives on in its worker from one micro-batch to the next, so that nothing is built anew. A token
-guards it, renewed whenever the state is written: a copy with another token is of another attempt or of another worker,
-and the engine is built from the chunks of the state.
+The engine of a bucket lives on in its worker from one micro-batch to the next, so that nothing is built anew. But Spark
+does not tie buckets to workers, and attempts can fail: a copy is used if it has the chunks that the state has. Else the
+engine is built from the chunks of the state, of which only those are read that the worker does not have.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from time import perf_counter_ns
+from dataclasses import dataclass, field
+from time import monotonic, perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,8 +28,20 @@ from eventcube.spark.pack import EVENTS, write_stream
 if TYPE_CHECKING:
     import pandas as pd
 
-# The live copies of this worker: by the stream and the bucket, the token of the state and the bucket with its engine.
-LIVE: dict[tuple[str, int], tuple[str, Bucket]] = {}
+
+@dataclass(slots=True)
+class Copy:
+    """A bucket in this worker, the data of its chunks as far as they were written or read here, and when it ran."""
+
+    bucket: Bucket
+    data: dict[int, bytes] = field(default_factory=dict)
+    used: float = field(default_factory=monotonic)
+
+
+# The copies of this worker, by stream and bucket.
+LIVE: dict[tuple[str, int], Copy] = {}
+# After so many seconds a copy is of a stream that has ended, or of a bucket that runs elsewhere.
+_UNUSED = 600.0
 # What leaves the operator: packed rows of the result; or what a bucket did in a micro-batch, and has then.
 DID = ("rows", "late", "set_aside", "matches", "restored", "written_bytes", "restore_us", "match_us", "save_us")
 HAS = ("held", "retained", "view_bytes", "state_bytes")
@@ -76,7 +88,8 @@ class BucketProcessor(StatefulProcessor):
         clock = Stopwatch()
         stored = self._manifest.get()
         manifest = Manifest.from_bytes(stored[0]) if stored is not None else None
-        bucket, is_restored = self._bucket(number, manifest)
+        copy, is_restored = self._copy(number, manifest)
+        bucket = copy.bucket
         did = Counter(restored=int(is_restored), restore_us=clock.lap())
         for batch in bucket.run(packs, watermark * 1000):
             packed = _packed(batch)
@@ -91,49 +104,60 @@ class BucketProcessor(StatefulProcessor):
             self.task.add_counters(counted)
         if manifest is not None and manifest.timer is not None and not fired:
             self._handle.deleteTimer(manifest.timer)
-        token, written = self._save(bucket, watermark)
-        LIVE[self.task.name, number] = token, bucket
+        written = self._save(copy, watermark)
+        _keep((self.task.name, number), copy)
         did.update(counted, written_bytes=written, save_us=clock.lap())
         yield _report(number, {name: did[name] for name in DID} | bucket.sizes)
 
-    def _bucket(self, number: int, manifest: Manifest | None) -> tuple[Bucket, bool]:
-        """The live copy of a bucket, if it has the state of the manifest; else one built from that state, and True.
+    def _copy(self, number: int, manifest: Manifest | None) -> tuple[Copy, bool]:
+        """The copy of a bucket, if it has the state of the manifest; else one built from that state, and True.
 
         It is not live while it runs: of a run that fails nothing remains.
         """
-        token, bucket = LIVE.pop((self.task.name, number), (None, None))
+        copy = LIVE.pop((self.task.name, number), None)
         if manifest is None:
             self._origin.update((self.task.origin(),))
-            return Bucket(self.task), False
-        if bucket is not None and token == manifest.token:
-            return bucket, False
+            return Copy(Bucket(self.task)), False
+        if copy is not None and copy.bucket.chunks == manifest.chunks:
+            return copy, False
         origin = self._origin.get()
         assert origin is not None
         self.task.check_origin(bytes(origin[0]))
-        chunks = (self._chunk(chunk.number) for chunk in manifest.chunks)
-        return Bucket(self.task, manifest.chunks, chunks), True
+        known = {} if copy is None else copy.data
+        data = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
+        return Copy(Bucket(self.task, manifest.chunks, data.values()), data), True
 
     def _chunk(self, number: int) -> bytes:
         stored = self._chunks.getValue((number,))
         assert stored is not None
         return bytes(stored[0])
 
-    def _save(self, bucket: Bucket, watermark: int) -> tuple[str, int]:
-        """Write a new chunk, and remove those that it takes the place of; gives the new token, and the bytes."""
+    def _save(self, copy: Copy, watermark: int) -> int:
+        """Write a new chunk, and remove those that it takes the place of; gives the bytes that were written."""
+        bucket = copy.bucket
         before = bucket.chunks
         chunk, data = bucket.save()
         self._chunks.updateValue((chunk.number,), (data,))
         for old in set(before) - set(bucket.chunks):
             self._chunks.removeKey((old.number,))
+            copy.data.pop(old.number, None)
+        copy.data[chunk.number] = data
         timer = self._set_timer(watermark) if bucket.awaits_watermark else None
-        token = secrets.token_hex(8)
-        self._manifest.update((Manifest(token, bucket.chunks, timer).to_bytes(),))
-        return token, len(data)
+        self._manifest.update((Manifest(bucket.chunks, timer).to_bytes(),))
+        return len(data)
 
     def _set_timer(self, watermark: int) -> int:
         """Have the bucket run as soon as the watermark moves on, also without input."""
         self._handle.registerTimer(watermark + 1)
         return watermark + 1
+
+
+def _keep(name: tuple[str, int], copy: Copy) -> None:
+    """Keep a copy for the next micro-batch, and let those go that are not used any more."""
+    copy.used = monotonic()
+    LIVE[name] = copy
+    for other in [other for other, kept in LIVE.items() if kept.used < copy.used - _UNUSED]:
+        del LIVE[other]
 
 
 class Stopwatch:

@@ -32,6 +32,7 @@ from eventcube.schema import INTERNAL, LATE_ROWS, EventSchema
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.columns import Batches, column, map_batches, microseconds
 from eventcube.spark.counters import AddCounters, bucket_counters
+from eventcube.spark.groups_stream import for_update_only
 from eventcube.spark.limit import tie_breakers
 from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, unpacked
 from eventcube.spark.passes import Keyed, Pass, passes
@@ -75,7 +76,8 @@ class Stream(Request):
         results = self._with_late(self.result_schema(asked[0].queries[0]))
         packed = reduce(DataFrame.union, [self._run(pass_, asked[:i], results) for i, pass_ in enumerate(asked)])
         observed = packed.observe(_next_name(), *_measures())
-        return map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
+        found = map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
+        return for_update_only(found) if self._mode == "update" else found
 
     def _run(self, pass_: Pass, earlier: Sequence[Pass], results: pa.Schema) -> DataFrame:
         """The packed results of a pass: its events, packed by bucket, and then the buckets."""

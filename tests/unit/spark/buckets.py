@@ -24,7 +24,9 @@ NUMBER = 7
 _BUCKET = "bucket"
 
 
-def bucket_task(queries: Mapping[str, Query], columns: pa.Schema, options: Options, buckets: int = 1) -> BucketTask:
+def bucket_task(
+    queries: Mapping[str, Query], columns: pa.Schema, options: Options, buckets: int = 1, *, keep_late: bool = False
+) -> BucketTask:
     """The task of queries; a single one has a result with its columns."""
     schema = options.schema(columns)
     plans = plan_queries(queries, schema, options)
@@ -33,7 +35,10 @@ def bucket_task(queries: Mapping[str, Query], columns: pa.Schema, options: Optio
     (result,) = {q.plan.sink.schema for q in plan.queries.values()}
     fingerprint = fingerprint_of(queries, options)
     names = tuple(name for name in columns.names if name in ties)
-    return BucketTask("task", plan, schema, True, result, names, buckets, fingerprint)
+    late = pa.field("late", pa.struct(columns)) if keep_late else None
+    if late is not None:
+        result = pa.schema([*(field.with_nullable(True) for field in result), late])
+    return BucketTask("task", plan, schema, True, result, names, buckets, fingerprint, late=late)
 
 
 def packs_of(events: pa.Table) -> list[bytes]:
@@ -90,9 +95,10 @@ class FakeStream:
 
     def __init__(self, task: BucketTask) -> None:
         self.task, self.committed = task, FakeHandle()
-        # What the bucket did in each run, and has then.
+        # What the bucket did in each run that was committed, and has then.
         self.did: list[dict[str, Any]] = []
-        LIVE.clear()
+        # What lives in each worker between micro-batches.
+        self.workers: list[dict[Any, Any]] = [{}, {}]
 
     @property
     def stored(self) -> int:
@@ -104,9 +110,13 @@ class FakeStream:
         """How many chunks there are."""
         return len(self.committed.states["chunks"].values)
 
-    def run(self, events: pa.Table | None, watermark: int, *, commit: bool = True) -> list[pa.RecordBatch]:
-        """A micro-batch with a watermark in milliseconds; without `commit`, it fails at its end."""
-        handle = deepcopy(self.committed)
+    def run(
+        self, events: pa.Table | None, watermark: int, *, commit: bool = True, worker: int = 0
+    ) -> list[pa.RecordBatch]:
+        """A micro-batch with a watermark in milliseconds, in a worker; without `commit`, it fails at its end."""
+        LIVE.clear()
+        LIVE.update(self.workers[worker])
+        handle, did = deepcopy(self.committed), len(self.did)
         processor = BucketProcessor(self.task)
         processor.init(handle)
         times = TimerValues(0, watermark)
@@ -120,8 +130,11 @@ class FakeStream:
                 found += self._batches(processor.handleExpiredTimer((NUMBER,), times, info))
                 handle.deleteTimer(time)
         processor.close()
+        self.workers[worker] = dict(LIVE)
         if commit:
             self.committed = handle
+        else:
+            del self.did[did:]
         return found
 
     def _batches(self, frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:

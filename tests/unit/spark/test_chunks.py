@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventcube.engine.state import Version
-from eventcube.spark.chunks import PER_TIER, Chunk, Manifest, next_number, place_of_next
+from eventcube.spark.chunks import PER_TIER, Chunk, Manifest, place_of_next
 
 
 def grown(rows: list[int], retained: int) -> list[tuple[int, int]]:
@@ -12,10 +12,9 @@ def grown(rows: list[int], retained: int) -> list[tuple[int, int]]:
     total = 0
     for fresh in rows:
         total += fresh
-        before = chunks
         chunks, tier = place_of_next(chunks, fresh, max(total, retained))
         kept = sum(chunk.rows for chunk in chunks)
-        chunks = (*chunks, Chunk(next_number(before), tier, total - kept, 0, Version()))
+        chunks = (*chunks, Chunk(len(chunks), tier, total - kept, 0, Version()))
     return [(chunk.tier, chunk.rows) for chunk in chunks]
 
 
@@ -36,14 +35,7 @@ def test_there_are_few_chunks_however_many_micro_batches() -> None:
     assert grown([1] * (2 * PER_TIER), 10**6)[:2] == [(0, 1), (1, PER_TIER)]
 
 
-def test_numbers_are_not_used_twice_at_a_time() -> None:
-    assert next_number(()) == 0
-    assert next_number((Chunk(3, 0, 0, 0, Version()), Chunk(1, 0, 0, 0, Version()))) == 4
-
-
 def test_a_manifest_is_read_as_it_was_written() -> None:
-    manifest = Manifest(
-        "a1", (Chunk(3, 1, 20, 900, Version(1, 2, 3, 4, 5)), Chunk(4, 0, 7, 350, Version(2, 3, 4, 5, 5))), 17
-    )
+    manifest = Manifest((Chunk(3, 1, 20, 900, Version(1, 2, 3, 4, 5)), Chunk(4, 0, 7, 350, Version(2, 3, 4, 5, 5))), 17)
     assert Manifest.from_bytes(manifest.to_bytes()) == manifest
-    assert Manifest.from_bytes(Manifest("b").to_bytes()) == Manifest("b")
+    assert Manifest.from_bytes(Manifest().to_bytes()) == Manifest()
