@@ -48,7 +48,10 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class PackBuckets:
-    """Packs events by bucket, whose number they have in a column; in the packed rows each bucket has a `name`."""
+    """Packs events by bucket, whose number they have in a column; in the packed rows each bucket has a `name`.
+
+    A bucket that gets no events gets an empty row: all of them run in each micro-batch.
+    """
 
     bucket: str
     names: tuple[int, ...]
@@ -56,6 +59,7 @@ class PackBuckets:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of packed events: for each chunk of the input, one row for each bucket that gets some of it."""
         count = len(self.names)
+        left = set(self.names)
         for events in chunks_of(batches, count):
             buckets = np.asarray(events.column(self.bucket))
             events = events.drop_columns([self.bucket])
@@ -63,7 +67,12 @@ class PackBuckets:
                 events = events.take(pa.array(order_by_task(buckets, count)))
             packed = pack_by_task(events, np.bincount(buckets, minlength=count))
             names = pa.array(self.names, pa.int32()).take(packed.column(0))
+            left -= set(names.to_pylist())
             yield pa.RecordBatch.from_arrays([names, packed.column(1)], schema=PACKED)
+        if left:
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(sorted(left), pa.int32()), pa.array([b""] * len(left), pa.binary())], schema=PACKED
+            )
 
 
 def chunks_of(batches: Iterator[pa.RecordBatch], tasks: int) -> Iterator[pa.Table]:

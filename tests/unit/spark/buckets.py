@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from secrets import token_hex
 from typing import Any
 
 import pandas as pd
@@ -14,31 +15,33 @@ from eventcube.engine.reuse.derive import plan_shared
 from eventcube.language.syntax import Query
 from eventcube.options import Options
 from eventcube.plan.planned import plan_queries
-from eventcube.runtime.queries import fingerprint_of
+from eventcube.runtime.shared_result import long_schema
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.limit import tie_breakers
+from eventcube.spark.origin import Origin, PassOrigin, texts_of
 from eventcube.spark.pack import EVENTS, PackBuckets, unpacked
 from eventcube.spark.processor import LIVE, BucketProcessor
 
-NUMBER = 7
+NUMBER = 0
 _BUCKET = "bucket"
 
 
 def bucket_task(
     queries: Mapping[str, Query], columns: pa.Schema, options: Options, buckets: int = 1, *, keep_late: bool = False
 ) -> BucketTask:
-    """The task of queries; a single one has a result with its columns."""
+    """The task of queries in one pass; a single one has a result with its columns."""
     schema = options.schema(columns)
     plans = plan_queries(queries, schema, options)
     plan = plan_shared(plans, options.concepts, options.sharing)
     ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-    (result,) = {q.plan.sink.schema for q in plan.queries.values()}
-    fingerprint = fingerprint_of(queries, options)
+    single = len(queries) == 1
+    result = next(iter(plan.queries.values())).plan.sink.schema if single else long_schema(schema)
     names = tuple(name for name in columns.names if name in ties)
     late = pa.field("late", pa.struct(columns)) if keep_late else None
     if late is not None:
         result = pa.schema([*(field.with_nullable(True) for field in result), late])
-    return BucketTask("task", plan, schema, True, result, names, buckets, fingerprint, late=late)
+    origin = Origin.of(options, (PassOrigin((), buckets, columns, texts_of(queries)),))
+    return BucketTask(token_hex(8), plan, schema, single, result, names, origin, 0, options, late=late)
 
 
 def packs_of(events: pa.Table) -> list[bytes]:
@@ -113,15 +116,18 @@ class FakeStream:
     def run(
         self, events: pa.Table | None, watermark: int, *, commit: bool = True, worker: int = 0
     ) -> list[pa.RecordBatch]:
-        """A micro-batch with a watermark in milliseconds, in a worker; without `commit`, it fails at its end."""
+        """A micro-batch with a watermark in milliseconds, in a worker; without `commit`, it fails at its end.
+
+        Without events, there is no input for any bucket.
+        """
         LIVE.clear()
         LIVE.update(self.workers[worker])
         handle, did = deepcopy(self.committed), len(self.did)
-        processor = BucketProcessor(self.task)
+        processor = BucketProcessor([self.task])
         processor.init(handle)
         times = TimerValues(0, watermark)
         found: list[pa.RecordBatch] = []
-        if events is not None and events.num_rows:
+        if events is not None:
             rows = pd.DataFrame({"_1": NUMBER, "_2": packs_of(events)})
             found += self._batches(processor.handleInputRows((NUMBER,), iter([rows]), times))
         for time in sorted(handle.timers):
