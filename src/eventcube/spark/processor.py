@@ -127,12 +127,12 @@ class BucketProcessor(StatefulProcessor):
         if (before := self._origin.get()) is None:
             raise damaged("it does not say what it is of")
         former = Origin.from_bytes(bytes(before[0]))
-        if (followed := former.followed_by(origin)) != former:
-            self._origin.update((followed.to_bytes(),))
+        if (data := former.followed_by(origin).to_bytes()) != bytes(before[0]):
+            self._origin.update((data,))
         known = {} if copy is None else copy.data
-        data = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
+        saved = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
         task = self.tasks[place_of(number)]
-        return Copy(Bucket(task, manifest.chunks, data.values(), former, former.after(watermark)), data), True
+        return Copy(Bucket(task, manifest.chunks, saved.values(), former, former.after(watermark)), saved), True
 
     def _chunk(self, number: int) -> bytes:
         stored = self._chunks.getValue((number,))

@@ -27,14 +27,19 @@ _BUCKET = "bucket"
 
 
 def bucket_task(
-    queries: Mapping[str, Query], columns: pa.Schema, options: Options, buckets: int = 1, *, keep_late: bool = False
+    queries: Mapping[str, Query],
+    columns: pa.Schema,
+    options: Options,
+    buckets: int = 1,
+    *,
+    keep_late: bool = False,
+    single: bool = True,
 ) -> BucketTask:
-    """The task of queries in one pass; a single one has a result with its columns."""
+    """The task of queries in one pass; with `single` there is one, and the result has its columns."""
     schema = options.schema(columns)
     plans = plan_queries(queries, schema, options)
     plan = plan_shared(plans, options.concepts, options.sharing)
     ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-    single = len(queries) == 1
     result = next(iter(plan.queries.values())).plan.sink.schema if single else long_schema(schema)
     names = tuple(name for name in columns.names if name in ties)
     late = pa.field("late", pa.struct(columns)) if keep_late else None
