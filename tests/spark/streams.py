@@ -60,7 +60,8 @@ class Sink:
         )
         query.awaitTermination()
         self.progress += query.recentProgress
-        return pa.concat_tables(self.batches.values())
+        # Late rows may be given by some micro-batches only.
+        return pa.concat_tables(self.batches.values(), promote_options="default")
 
     def _write(self, matches: DataFrame, batch: int) -> None:
         self.batches[batch] = matches.toArrow()

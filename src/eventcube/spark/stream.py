@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import count
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from eventcube.spark.counters import AddCounters, bucket_counters
 from eventcube.spark.groups_stream import for_update_only
 from eventcube.spark.limit import tie_breakers
 from eventcube.spark.origin import Origin, PassOrigin, delay_of, texts_of
-from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, unpacked
+from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, Spread, unpacked
 from eventcube.spark.passes import Keyed, Pass, Whole, passes
 from eventcube.spark.processor import BUCKET, DID, HAS, OUTPUT, BucketProcessor
 from eventcube.spark.pushdown import usable
@@ -73,10 +73,10 @@ class Stream(Request):
         use_state_store(self.events.sparkSession, partitions(self.events))
         asked = self._passes()
         results = self._with_late(self.result_schema(asked[0].queries[0]))
-        packed = reduce(DataFrame.union, [self._packed(pass_, asked[:i]) for i, pass_ in enumerate(asked)])
-        # One operator for all passes: it sees every change of them, and Spark commits one state.
-        tasks = BucketProcessor(self._tasks(asked, results))
-        packed = packed.groupBy(TASK).transformWithStateInPandas(tasks, OUTPUT, self._mode, "eventTime")
+        # One read and one operator for all passes: it sees every change of them, and Spark commits one state.
+        packed = map_batches(self._events(asked), PackBuckets(self._spreads(asked), _OTHER), PACKED)
+        processor = BucketProcessor(self._tasks(asked, results))
+        packed = packed.groupBy(TASK).transformWithStateInPandas(processor, OUTPUT, self._mode, "eventTime")
         observed = packed.observe(_next_name(), *_measures())
         found = map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
         return for_update_only(found) if self._mode == "update" else found
@@ -88,10 +88,12 @@ class Stream(Request):
             by_key.setdefault(self._key(pass_), {}).update(pass_.plans)
         return [Pass(plans, Keyed(key) if key else Whole()) for key, plans in sorted(by_key.items())]
 
-    def _packed(self, pass_: Pass, earlier: Sequence[Pass]) -> DataFrame:
-        """The events of a pass, packed by bucket."""
-        names = group_names(self._buckets(pass_), len(earlier))
-        return map_batches(self._events(pass_, earlier), PackBuckets(_BUCKET, names), PACKED)
+    def _spreads(self, asked: Sequence[Pass]) -> tuple[Spread, ...]:
+        """How the events of each pass are packed."""
+        return tuple(
+            Spread(_bucket(place), group_names(self._buckets(pass_), place), tuple(self._columns(pass_)))
+            for place, pass_ in enumerate(asked)
+        )
 
     def _buckets(self, pass_: Pass) -> int:
         return partitions(self.events) if _spread(pass_) else 1
@@ -160,30 +162,31 @@ class Stream(Request):
         late = pa.struct([self.columns.field(name) for name in self.needed_columns(list(self.plans.values()))])
         return pa.schema([*(field.with_nullable(True) for field in results), pa.field(LATE_ROWS, late)])
 
-    def _events(self, pass_: Pass, earlier: Sequence[Pass]) -> DataFrame:
-        """The events that the queries can use, with their bucket, and the rows that cannot be used, to be counted.
+    def _events(self, asked: Sequence[Pass]) -> DataFrame:
+        """The events that the queries can use, and the rows that cannot be used, to be counted.
 
-        With `earlier` passes a column tells which events those get, too.
+        For each pass they have a column with the number of their bucket, which is null if the pass does not take them.
         """
-        rows = self.events.withColumn(_TIME, self._time())
+        needed = self.needed_columns(list(self.plans.values()))
+        rows = self.events.select(*map(column, needed), self._time().alias(_TIME))
         is_event = F.lit(True)
         if self.options.idle_timeout is not None:
-            needed = self.needed_columns(list(self.plans.values()))
-            rows = rows.select(*map(column, needed), _TIME)
-            rows = rows.unionByName(self._ticks, allowMissingColumns=True)
+            rows = rows.unionByName(self._ticks(self.options.idle_timeout), allowMissingColumns=True)
             is_event = column(_TICK).isNull()
         rows = rows.withWatermark(_TIME, f"{delay_of(self.options.lateness)} milliseconds")
+        taken = [self._taken(pass_) & is_event for pass_ in asked]
         # This uses the time, so Spark does not move the filter below the watermark, which all rows must reach.
-        taken = self._taken(pass_) & is_event | (F.col(_TIME) < F.timestamp_micros(F.lit(_NEVER)))
-        bucket, buckets = F.lit(0), self._buckets(pass_)
-        if buckets > 1:
-            key = [normalized(name, self.columns) for name in _spread(pass_)]
-            bucket = F.pmod(F.hash(*key), F.lit(buckets))
-        chosen = [*map(column, self._columns(pass_)), bucket.alias(_BUCKET)]
-        if earlier:
-            by_others = reduce(Column.__or__, map(self._taken, earlier))
-            chosen.append(F.coalesce(by_others, F.lit(False)).alias(_OTHER))
-        return rows.where(taken).select(*chosen)
+        rows = rows.where(reduce(Column.__or__, taken) | (F.col(_TIME) < F.timestamp_micros(F.lit(_NEVER))))
+        buckets = [self._bucket(pass_) for pass_ in asked]
+        if len(asked) > 1:
+            buckets = [F.when(own, bucket) for own, bucket in zip(taken, buckets, strict=True)]
+        return rows.select(*map(column, needed), *(number.alias(_bucket(i)) for i, number in enumerate(buckets)))
+
+    def _bucket(self, pass_: Pass) -> Column:
+        """The number of the bucket of an event."""
+        buckets = self._buckets(pass_)
+        key = [normalized(name, self.columns) for name in _spread(pass_)]
+        return F.pmod(F.hash(*key), F.lit(buckets)) if buckets > 1 else F.lit(0)
 
     def _taken(self, pass_: Pass) -> Column:
         """Which rows a pass takes: those that its queries can use, and those without a time or a type."""
@@ -193,14 +196,10 @@ class Stream(Request):
                 rows |= column(name).isNull()
         return rows
 
-    @cached_property
-    def _ticks(self) -> DataFrame:
-        """Rows of a clock, one each second, whose time is the idle timeout behind; they only move the watermark.
-
-        All passes have the same: Spark counts the sources of a checkpoint.
-        """
+    def _ticks(self, idle: int) -> DataFrame:
+        """Rows of a clock, one each second, whose time is so far behind; they only move the watermark."""
         clock = self.events.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
-        late = F.timestamp_micros(F.unix_micros(F.col("timestamp")) - F.lit(self.options.idle_timeout))
+        late = F.timestamp_micros(F.unix_micros(F.col("timestamp")) - F.lit(idle))
         return clock.select(late.alias(_TIME), F.lit(True).alias(_TICK))
 
     def _time(self) -> Column:
@@ -234,6 +233,11 @@ def _check_can_stream(query: Query, options: Options, which: str) -> None:
             code="EC492",
             hint="leave HAVING out, and filter what was written last for each group",
         )
+
+
+def _bucket(place: int) -> str:
+    """The column with the buckets of the pass at a place."""
+    return f"{_BUCKET}{place}"
 
 
 def _spread(pass_: Pass) -> tuple[str, ...]:

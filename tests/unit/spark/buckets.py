@@ -19,7 +19,7 @@ from eventcube.runtime.shared_result import long_schema
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.limit import tie_breakers
 from eventcube.spark.origin import Origin, PassOrigin, texts_of
-from eventcube.spark.pack import EVENTS, PackBuckets, unpacked
+from eventcube.spark.pack import EVENTS, PackBuckets, Spread, unpacked
 from eventcube.spark.processor import LIVE, BucketProcessor
 
 NUMBER = 0
@@ -53,7 +53,8 @@ def packs_of(events: pa.Table) -> list[bytes]:
     """Events as a bucket receives them."""
     buckets = pa.array([0] * events.num_rows, pa.int32())
     batches = events.append_column(_BUCKET, buckets).to_batches(max_chunksize=3)
-    return [pack.as_py() for packed in PackBuckets(_BUCKET, (NUMBER,))(iter(batches)) for pack in packed.column(1)]
+    pack = PackBuckets((Spread(_BUCKET, (NUMBER,), tuple(events.column_names)),), "other")
+    return [data.as_py() for packed in pack(iter(batches)) for data in packed.column(1)]
 
 
 class FakeState:
