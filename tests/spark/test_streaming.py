@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -20,15 +25,18 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import eventcube as ec
 from eventcube.errors import OptionError
+from eventcube.spark.java import find_java
 from eventcube.spark.settings import PARTITIONS
 from eventcube.spark.state_store import PROVIDER, ROCKSDB
 from eventcube.spark.stream import group_names, spark_hash
 from tests.differential.compare import oracle_matches, read_settings
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Case, random_case, to_arrow
+from tests.spark import ask_plain_stream
 from tests.spark.frames import rows_of
 from tests.spark.streams import Folder, Sink, cut
 
+ROOT = Path(__file__).parents[2]
 SECOND = 1_000_000
 START = 1_767_600_000 * SECOND
 LATENESS = "5 seconds"
@@ -310,6 +318,19 @@ class TestCube:
         folder.write(table_of(["A"], [1], [1]))
         with pytest.raises(OptionError, match="EC409"):
             self.CUBE.counts(folder.stream)
+
+
+def test_a_session_made_with_nothing_but_get_or_create(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    events = pa.concat_tables([random_table(300, 150), table_of(["other"], [1000], [1])])
+    pq.write_table(events, tmp_path / "in" / "events.parquet")
+    command = [sys.executable, "-m", "tests.spark.ask_plain_stream", str(tmp_path / "in"), str(tmp_path / "checkpoint")]
+    environment = {**os.environ, "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable, "TZ": "UTC"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr[-4000:]
+    expected = ec.match(events, ask_plain_stream.QUERY, **SETTINGS)
+    assert json.loads(done.stdout) == sorted(map(str, expected.to_pylist()))
+    assert expected.num_rows > 20
 
 
 class TestSettings:
