@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from eventcube.engine.counts import Counts
 from eventcube.engine.reuse.derive import plan_shared
@@ -75,8 +76,8 @@ class Stream(Request):
         results = self._with_late(self.result_schema(asked[0].queries[0]))
         # One read and one operator for all passes: it sees every change of them, and Spark commits one state.
         packed = map_batches(self._events(asked), PackBuckets(self._spreads(asked), _OTHER), PACKED)
-        processor = BucketProcessor(self._tasks(asked, results))
-        packed = packed.groupBy(TASK).transformWithStateInPandas(processor, OUTPUT, self._mode, "eventTime")
+        operator = self.operator(self._tasks(asked, results))
+        packed = packed.groupBy(TASK).transformWithStateInPandas(operator, OUTPUT, self._mode, "eventTime")
         observed = packed.observe(_next_name(), *_measures())
         found = map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
         return for_update_only(found) if self._mode == "update" else found
@@ -97,6 +98,10 @@ class Stream(Request):
 
     def _buckets(self, pass_: Pass) -> int:
         return partitions(self.events) if _spread(pass_) else 1
+
+    def operator(self, tasks: Sequence[BucketTask]) -> StatefulProcessor:
+        """What runs in the state groups."""
+        return BucketProcessor(tasks)
 
     @property
     def _mode(self) -> str:
