@@ -70,7 +70,7 @@ def test_queries_are_added_and_removed_and_the_others_go_on(folder: Folder, sink
         assert complete.num_rows > 20
     complete = decided(ec.match(events, {"unused": UNUSED}, **SETTINGS), last_watermark(read), 15)
     assert rows_of(of_query(found, "unused")) == rows_of(removed) == rows_of(complete)
-    assert complete.num_rows > 10
+    assert complete.num_rows > 0
 
 
 @pytest.mark.parametrize(
