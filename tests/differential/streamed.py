@@ -52,7 +52,12 @@ def draw_streamed(rng: Random) -> Workload:
     queries = (
         replace(query, within=query.within or rng.choice(windows), limit=None, having=()) for query in workload.queries
     )
-    return workload._replace(queries=tuple(parse(query_to_text(query)) for query in queries))
+    workload = workload._replace(queries=tuple(parse(query_to_text(query)) for query in queries))
+    if chance(rng, 50):
+        return workload
+    late = {id(e): e.ts + rng.choice([0, 0, 1, 3, 8]) * TICK for e in workload.events}
+    arrived = sorted(workload.events, key=lambda e: late[id(e)])
+    return workload._replace(events=[replace(e, id=i) for i, e in enumerate(arrived)])
 
 
 def check_streamed(case: Workload, rng: Random) -> int:
@@ -110,7 +115,7 @@ class _Run:
     def _draw_lateness(self) -> int:
         """So large that nothing is late, or less."""
         rng, full = self._rng, lateness_of(self._case.events) + self._setup.slack
-        return full if chance(rng, 70) else rng.randint(0, full)
+        return full if chance(rng, 60) else rng.randint(0, full // TICK // 2) * TICK
 
     def _task(self) -> BucketTask:
         rng = self._rng

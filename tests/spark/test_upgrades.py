@@ -79,8 +79,8 @@ def test_queries_are_added_and_removed_and_the_others_go_on(folder: Folder, sink
         ({"pair": UNUSED}, {}, "EC412", "query 'pair' was PATTERN"),
         ({"pair": PAIR}, {"order_by": "id"}, "EC412", "setting 'order_by' was"),
         ({"pair": PAIR}, {"concepts": {"P": ["A"]}}, "EC412", "type 'A' is new"),
-        ({"pair": PAIR, "unkeyed": UNKEYED}, {}, "EC560", "spread over buckets not at all and by k, and in the checkp"),
-        ({"unkeyed": UNKEYED}, {}, "EC560", "not at all, and in the checkpoint by k"),
+        ({"pair": PAIR, "unkeyed": UNKEYED}, {}, "EC495", "spread over buckets not at all and by k, and in the checkp"),
+        ({"unkeyed": UNKEYED}, {}, "EC495", "not at all, and in the checkpoint by k"),
         # One Spark source more than in the checkpoint: Spark says so itself.
         ({"pair": PAIR}, {"idle_timeout": "1 hour"}, "", r"There are \[1\] sources in the checkpoint offsets and now"),
     ],

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -112,18 +113,11 @@ class Origin:
     def _check_spread(self, now: Origin) -> None:
         """Refuse another spread of the events over buckets, and other columns."""
         was, is_ = ({name: of.spread for of in origin.passes for name in of.queries} for origin in (self, now))
-        moved = [name for name in is_ if name in was and is_[name] != was[name]]
-        if moved or [of.key for of in self.passes] != [of.key for of in now.passes]:
-            name = next(iter(moved), None)
-            spread = (" and ".join(_ways(self)), " and ".join(_ways(now)))
-            before, after = (was[name], is_[name]) if name else spread
-            raise OptionError(
-                f"with these queries the events{f' of {name!r}' if name else ''} are spread over buckets {after}, and "
-                f"in the checkpoint {before}",
-                code="EC560",
-                hint=f"give the queries that came or changed a stream of their own, with its own checkpoint; or "
-                f"{_NEW_CHECKPOINT}",
-            )
+        moved = next((name for name in is_ if name in was and is_[name] != was[name]), None)
+        if moved is not None:
+            self._refuse_spread(f" of {moved!r}", was[moved], is_[moved])
+        if [of.key for of in self.passes] != [of.key for of in now.passes]:
+            self._refuse_spread("", *(" and ".join(of.spread for of in origin.passes) for origin in (self, now)))
         for before, after in zip(self.passes, now.passes, strict=True):
             if not before.columns.equals(after.columns):
                 changed = other_columns(before.columns, after.columns)
@@ -136,6 +130,14 @@ class Origin:
                     hint=f'spark.conf.set("{PARTITIONS}", "{before.buckets}") before ec.match',
                 )
 
+    def _refuse_spread(self, whose: str, was: str, is_: str) -> NoReturn:
+        raise OptionError(
+            f"with these queries the events{whose} are spread over buckets {is_}, and in the checkpoint {was}",
+            code="EC495",
+            hint=f"give the queries that came or changed a stream of their own, with its own checkpoint; or "
+            f"{_NEW_CHECKPOINT}",
+        )
+
 
 def delay_of(lateness: int) -> int:
     """A lateness (microseconds) as Spark takes it, in milliseconds, rounded up."""
@@ -145,10 +147,6 @@ def delay_of(lateness: int) -> int:
 def texts_of(queries: Mapping[str, Query]) -> dict[str, str]:
     """The texts of queries, which are the same for queries that are."""
     return {name: print_query(query) for name, query in queries.items()}
-
-
-def _ways(origin: Origin) -> Iterator[str]:
-    return (of.spread for of in origin.passes)
 
 
 def _stored(columns: pa.Schema) -> str:
