@@ -120,6 +120,8 @@ class TestRecords:
         with pytest.raises(OptionError, match="EC488"):
             events_of_records(frame, "ts timestamp, Kafka string")
         assert events_of_records(frame, "kafka bigint", None).collect() == [(1,)]
+        with pytest.raises(OptionError, match="EC414"):
+            events_of_records(frame, "bigint")
 
     def test_a_session_without_the_connector(self, spark: SparkSession) -> None:
         with pytest.raises(OptionError, match=r"EC487.*\n.*spark-sql-kafka-0-10_2.13:4"):
