@@ -22,9 +22,10 @@ from eventcube.runtime.restore import added_in
 from eventcube.runtime.shared_result import long_form, long_schema
 from eventcube.runtime.snapshot import damaged, read, write
 from eventcube.runtime.workload import Workload
-from eventcube.schema import LATE, REASON, EventSchema
+from eventcube.schema import LATE, MATCH_ID, REASON, EventSchema
 from eventcube.spark.chunks import Chunk, place_of_next
 from eventcube.spark.counters import AddCounters
+from eventcube.spark.match_ids import take_ids
 from eventcube.spark.origin import Origin
 from eventcube.spark.replan import plan_of
 
@@ -41,6 +42,7 @@ class BucketTask:
     rank, where their order matters; `origin` is what the states of the stream are of, and `place` that of the pass in
     it. `options` are those that the queries were planned with. `late` is the field of the result with late rows, if
     they are kept, and `other` the column of the events that tells which of them another pass gets, too, and counts.
+    `match_id`: the result has a column with what identifies a match.
     """
 
     name: str
@@ -55,6 +57,7 @@ class BucketTask:
     add_counters: AddCounters | None = None
     late: pa.Field | None = None
     other: str | None = None
+    match_id: bool = False
 
     @property
     def texts(self) -> Mapping[str, str]:
@@ -72,12 +75,13 @@ class Bucket:
     def __init__(
         self,
         task: BucketTask,
+        number: int,
         chunks: tuple[Chunk, ...] = (),
         saved: Iterable[bytes] = (),
         before: Origin | None = None,
         now: int = 0,
     ) -> None:
-        self.task, self.chunks = task, chunks
+        self.task, self.number, self.chunks = task, number, chunks
         before = before or task.origin
         texts = before.passes[task.place].queries
         try:
@@ -95,7 +99,8 @@ class Bucket:
         task, identity = self.task, before.identity(self.task.place)
         texts = before.passes[task.place].queries
         added = added_in(states[0][0], texts) if states else {}
-        workload = Workload(plan_of(task, texts, added), task.schema, ties=task.ties)
+        plan = plan_of(task, texts, added)
+        workload = Workload(plan, task.schema, ties=task.ties, by_content=task.match_id)
         for chunk, (header, tables) in zip(self.chunks, states, strict=True):
             if header.get("of") != identity:
                 raise DamagedStateError("one of its chunks is of another stream")
@@ -147,7 +152,12 @@ class Bucket:
 
     def _formatted(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows of a query's result with the columns of the stream's result."""
+        ids = None
+        if self.task.match_id:
+            batch, ids = take_ids(batch, name, self.number)
         rows = batch if self.task.single else long_form(name, batch, long_schema(self.task.schema))
+        if ids is not None:
+            rows = rows.append_column(MATCH_ID, ids)
         if self.task.late is not None:
             rows = rows.append_column(self.task.late, pa.nulls(rows.num_rows, self.task.late.type))
         return rows if rows.schema.equals(self.task.result) else rows.cast(self.task.result)

@@ -121,7 +121,7 @@ class BucketProcessor(StatefulProcessor):
         copy = LIVE.pop((self.tasks[0].name, number), None)
         if manifest is None:
             self._origin.update((origin.to_bytes(),))
-            return Copy(Bucket(self.tasks[place_of(number)])), False
+            return Copy(Bucket(self.tasks[place_of(number)], number)), False
         if copy is not None and copy.bucket.chunks == manifest.chunks:
             return copy, False
         if (before := self._origin.get()) is None:
@@ -132,7 +132,7 @@ class BucketProcessor(StatefulProcessor):
         known = {} if copy is None else copy.data
         saved = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
         task = self.tasks[place_of(number)]
-        return Copy(Bucket(task, manifest.chunks, saved.values(), former, former.after(watermark)), saved), True
+        return Copy(Bucket(task, number, manifest.chunks, saved.values(), former, former.after(watermark)), saved), True
 
     def _chunk(self, number: int) -> bytes:
         stored = self._chunks.getValue((number,))

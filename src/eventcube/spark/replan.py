@@ -16,6 +16,7 @@ from eventcube.options import INDEPENDENT, StrategyChoice
 from eventcube.plan.parts import own_strategies
 from eventcube.plan.planned import plan_queries
 from eventcube.plan.workload import Added, WorkloadPlan
+from eventcube.spark.match_ids import numbered
 
 if TYPE_CHECKING:
     from eventcube.spark.bucket import BucketTask
@@ -47,4 +48,6 @@ def _planned(wanted: _Wanted) -> WorkloadPlan:
         chosen = replace(chosen, strategy=StrategyChoice(), sharing=INDEPENDENT)
     chosen = replace(chosen, strategy=own_strategies(chosen.strategy, queries.values()))
     plans = plan_queries(queries, task.schema, chosen)
+    if task.match_id:
+        plans = {name: plan if queries[name].agg else numbered(plan) for name, plan in plans.items()}
     return plan_shared(plans, chosen.concepts, chosen.sharing, dict(wanted.added))

@@ -28,13 +28,14 @@ from eventcube.plan.planned import Planned
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.read_columns import read_times
 from eventcube.runtime.shared_result import check_shareable
-from eventcube.schema import INTERNAL, LATE_ROWS, EventSchema
+from eventcube.schema import INTERNAL, LATE_ROWS, MATCH_ID, EventSchema
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.bucket_names import group_names
 from eventcube.spark.columns import Batches, column, map_batches, microseconds
 from eventcube.spark.counters import AddCounters, bucket_counters
 from eventcube.spark.groups_stream import for_update_only
 from eventcube.spark.limit import tie_breakers
+from eventcube.spark.match_ids import check_has_ids, numbered
 from eventcube.spark.origin import Origin, PassOrigin, delay_of, texts_of
 from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, Spread, unpacked
 from eventcube.spark.passes import Keyed, Pass, Whole, passes
@@ -73,7 +74,7 @@ class Stream(Request):
         """The results of all queries, and late rows if they are kept."""
         use_state_store(self.events.sparkSession, partitions(self.events))
         asked = self._passes()
-        results = self._with_late(self.result_schema(asked[0].queries[0]))
+        results = self._with_late(self._with_ids(self.result_schema(asked[0].queries[0])))
         # One read and one operator for all passes: it sees every change of them, and Spark commits one state.
         packed = map_batches(self._events(asked), PackBuckets(self._spreads(asked), _OTHER), PACKED)
         operator = self.operator(self._tasks(asked, results))
@@ -134,6 +135,8 @@ class Stream(Request):
         self, pass_: Pass, name: str, origin: Origin, place: int, schema: EventSchema, results: pa.Schema
     ) -> BucketTask:
         plans = self.plans_over(schema, pass_)
+        if self.options.match_id:
+            plans = {name: numbered(plan) for name, plan in plans.items()}
         ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
         return BucketTask(
             name,
@@ -148,11 +151,19 @@ class Stream(Request):
             self.add_counters,
             results.field(LATE_ROWS) if self.options.keep_late else None,
             _OTHER if place else None,
+            self.options.match_id,
         )
 
     def _columns(self, pass_: Pass) -> list[str]:
         """The columns of a pass: those of all queries if late rows are kept, which have the same in each."""
         return self.needed_columns(list((self.plans if self.options.keep_late else pass_.plans).values()))
+
+    def _with_ids(self, results: pa.Schema) -> pa.Schema:
+        """The columns of the results, with one for the ids of matches if they are asked for."""
+        if not self.options.match_id:
+            return results
+        check_has_ids(self.plans, results)
+        return results.append(pa.field(MATCH_ID, pa.string(), nullable=False))
 
     def _with_late(self, results: pa.Schema) -> pa.Schema:
         """The columns of the results, with one for late rows if they are kept."""

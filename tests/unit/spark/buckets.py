@@ -16,8 +16,10 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options
 from eventcube.plan.planned import plan_queries
 from eventcube.runtime.shared_result import long_schema
+from eventcube.schema import MATCH_ID
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.limit import tie_breakers
+from eventcube.spark.match_ids import numbered
 from eventcube.spark.origin import Origin, PassOrigin, texts_of
 from eventcube.spark.pack import EVENTS, PackBuckets, Spread, unpacked
 from eventcube.spark.processor import LIVE, BucketProcessor
@@ -33,20 +35,30 @@ def bucket_task(
     buckets: int = 1,
     *,
     keep_late: bool = False,
-    single: bool = True,
+    match_id: bool = False,
+    single: bool | None = None,
 ) -> BucketTask:
-    """The task of queries in one pass; with `single` there is one, and the result has its columns."""
+    """The task of queries in one pass; a single one has a result with its columns, unless `single` says otherwise."""
     schema = options.schema(columns)
     plans = plan_queries(queries, schema, options)
+    if match_id:
+        plans = {name: numbered(plan) for name, plan in plans.items()}
     plan = plan_shared(plans, options.concepts, options.sharing)
     ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-    result = next(iter(plan.queries.values())).plan.sink.schema if single else long_schema(schema)
+    single = len(queries) == 1 if single is None else single
+    if single:
+        (result,) = {q.plan.sink.schema for q in plan.queries.values()}
+    else:
+        result = long_schema(schema)
+        result = result.append(pa.field(MATCH_ID, pa.string())) if match_id else result
     names = tuple(name for name in columns.names if name in ties)
     late = pa.field("late", pa.struct(columns)) if keep_late else None
     if late is not None:
         result = pa.schema([*(field.with_nullable(True) for field in result), late])
     origin = Origin.of(options, (PassOrigin((), buckets, columns, texts_of(queries)),))
-    return BucketTask(token_hex(8), plan, schema, single, result, names, origin, 0, options, late=late)
+    return BucketTask(
+        token_hex(8), plan, schema, single, result, names, origin, 0, options, late=late, match_id=match_id
+    )
 
 
 def packs_of(events: pa.Table) -> list[bytes]:
