@@ -19,7 +19,7 @@ from eventcube.language.parse import parse
 from eventcube.language.syntax import CountWindow, Query, TimeWindow
 from eventcube.options import options as read_options
 from eventcube.runtime.shared_result import wide_form
-from eventcube.schema import LATE_ROWS
+from eventcube.schema import LATE_ROWS, MATCH_ID
 from eventcube.spark import chunks
 from eventcube.spark.bucket import BucketTask
 from tests.differential.compare import DisagreementError, Key, keys_of, oracle_matches, read_settings
@@ -107,6 +107,7 @@ class _Run:
         # A stream with one query, so that its result has its columns, stays one.
         self._single = len(names) == 1
         self._keeps_late = not self._single and chance(rng, 50)
+        self._gives_ids, self._ids = self._draw_ids(), set[str]()
         self._lateness = self._most = self._draw_lateness()
         self._stream = FakeStream(self._task())
         self._latest, self._watermark, self._delay = _ALWAYS, 0, 0
@@ -117,6 +118,10 @@ class _Run:
         rng, full = self._rng, lateness_of(self._case.events) + self._setup.slack
         return full if chance(rng, 60) else rng.randint(0, full // TICK // 2) * TICK
 
+    def _draw_ids(self) -> bool:
+        """Whether matches have ids; groups have none."""
+        return chance(self._rng, 30) and not any(seen.query.agg for seen in self._seen.values())
+
     def _task(self) -> BucketTask:
         rng = self._rng
         settings = read_settings(self._case.options)
@@ -124,7 +129,8 @@ class _Run:
         chosen = read_options(**settings, lateness=self._lateness, strategy=strategy, sharing=sharing)
         queries = {name: seen.query for name, seen in self._seen.items() if not seen.removed}
         columns = to_arrow(self._case.events).schema
-        return bucket_task(queries, columns, chosen, keep_late=self._keeps_late, single=self._single)
+        late, ids = self._keeps_late, self._gives_ids
+        return bucket_task(queries, columns, chosen, keep_late=late, match_id=ids, single=self._single)
 
     def go(self) -> None:
         """Run all micro-batches, with restarts between some of them."""
@@ -177,6 +183,12 @@ class _Run:
             column = batch.column(LATE_ROWS)
             late = [row["id"] for row in column.to_pylist() if row is not None]
             batch = batch.filter(column.is_null()).drop_columns([LATE_ROWS])
+        if MATCH_ID in batch.schema.names:
+            ids = batch.column(MATCH_ID).to_pylist()
+            if len({*ids} - self._ids) < len(ids):
+                raise DisagreementError(f"an id came twice: {ids}")
+            self._ids.update(ids)
+            batch = batch.drop_columns([MATCH_ID])
         if self._single:
             if batch.num_rows:
                 self._seen["q1"].found.append(batch)
@@ -203,6 +215,7 @@ class _Run:
         self._change()
         self._lateness = self._draw_lateness()
         self._keeps_late = not self._single and chance(rng, 50)
+        self._gives_ids = self._draw_ids()
         self._stream.task = self._task()
         # The largest lateness so far says how late an event can have been read.
         self._most = max(self._most, self._lateness) if self._ran_once else self._lateness
