@@ -13,6 +13,7 @@ from random import Random
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
@@ -181,7 +182,7 @@ class _Run:
         late: list[int] = []
         if LATE_ROWS in batch.schema.names:
             column = batch.column(LATE_ROWS)
-            late = [row["id"] for row in column.to_pylist() if row is not None]
+            late = pc.struct_field(column.drop_null(), "id").to_pylist()
             batch = batch.filter(column.is_null()).drop_columns([LATE_ROWS])
         if MATCH_ID in batch.schema.names:
             ids = batch.column(MATCH_ID).to_pylist()
