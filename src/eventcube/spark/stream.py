@@ -227,8 +227,8 @@ def _next_name() -> str:
 
 
 def _measures() -> list[Column]:
-    """What is observed: what all buckets did in a micro-batch, and what each of them has."""
-    has = F.struct(BUCKET, *HAS)
+    """What is observed: what all buckets did in a micro-batch, and what each of them has, and how long it matched."""
+    has = F.struct(BUCKET, "match_us", *HAS)
     return [
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in DID),
         F.collect_list(F.when(F.col(BUCKET).isNotNull(), has)).alias("buckets"),
