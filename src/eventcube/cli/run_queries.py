@@ -44,7 +44,7 @@ def prepare(arguments: Sequence[str], asked: Asked, how: RunOptions, *, counting
     refuse_unknown_ending(how.set_aside, "--set-aside")
     files = find_inputs(arguments, how.input_format)
     warn_of_source(each_query(asked), files)
-    refuse_overlap(files, how.out, how.set_aside)
+    refuse_overlap((*files.paths, *files.files), {"--out": how.out, "--set-aside": how.set_aside})
     for path in (how.out, how.set_aside):
         refuse_existing(path, how.overwrite)
     return Job(files, format_)

@@ -7,10 +7,12 @@ import os
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
@@ -62,8 +64,8 @@ MEASURED: dict[str, tuple[str, Callable[[StreamProgress], float | None]]] = {
 
 
 @dataclass(slots=True)
-class _Query:
-    """A query so far: its last micro-batch, and what adds up. Seconds are those of stages."""
+class StreamTotals:
+    """A query so far: its last micro-batch, and what adds up; the seconds of buckets and of Spark are by stage."""
 
     last: StreamProgress
     totals: Counter[str] = field(default_factory=Counter)
@@ -71,12 +73,10 @@ class _Query:
     spark_seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     seconds: float = 0.0
     batches: int = 0
-    is_active: bool = True
 
     def add(self, progress: StreamProgress) -> None:
         """Take a micro-batch more."""
         self.last = progress
-        self.is_active = True
         self.batches += 1
         self.seconds += progress.seconds
         for name in COUNTED:
@@ -107,7 +107,8 @@ class StreamMetrics(StreamingQueryListener):
         port: int | None = None,
         host: str = "127.0.0.1",
     ) -> None:
-        self._queries: dict[str, _Query] = {}
+        self._queries: dict[str, StreamTotals] = {}
+        self._ended: set[str] = set()
         self._lock = threading.Lock()
         self._log = None if log is None else Path(log)
         if self._log is not None:
@@ -122,19 +123,31 @@ class StreamMetrics(StreamingQueryListener):
         self._streams = spark.streams
         self._streams.addListener(self)
 
+    def of(self, query: str) -> StreamTotals | None:
+        """The figures of a query so far, by its id; None before its first micro-batch is known."""
+        return self._queries.get(str(query))
+
+    def has_ended(self, query: str) -> bool:
+        """Whether a query has ended, and all its micro-batches are known."""
+        return str(query) in self._ended
+
     def text(self) -> str:
         """All metrics so far, as Prometheus reads them."""
         with self._lock:
-            return metrics_text(_metrics([*self._queries.values()]))
+            return metrics_text(_metrics([*self._queries.values()], self._ended))
 
     def close(self) -> None:
         """End logging and serving; the streams go on."""
-        self._streams.removeListener(self)
         if self._server is not None:
             self._server.close()
+        # The JVM may have ended.
+        with suppress(Py4JError, OSError):
+            self._streams.removeListener(self)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - as Spark calls it
-        """Nothing is known of the query yet."""
+        """A query that has ended may start again."""
+        with self._lock:
+            self._ended.discard(str(event.id))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Add a micro-batch."""
@@ -144,7 +157,7 @@ class StreamMetrics(StreamingQueryListener):
             if progress is None:
                 return
             if query is None:
-                query = self._queries[progress.id] = _Query(progress)
+                query = self._queries[progress.id] = StreamTotals(progress)
             query.add(progress)
         if self._log is not None:
             # Opened for each line, so that a file that was moved away is made anew.
@@ -154,18 +167,17 @@ class StreamMetrics(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Keep what the query did, and that it has ended."""
         with self._lock:
-            if (query := self._queries.get(str(event.id))) is not None:
-                query.is_active = False
+            self._ended.add(str(event.id))
 
 
-def _metrics(queries: list[_Query]) -> Iterator[Metric]:
-    def of_each(value: Callable[[_Query], float]) -> list[tuple[Labels, float]]:
+def _metrics(queries: list[StreamTotals], ended: set[str]) -> Iterator[Metric]:
+    def of_each(value: Callable[[StreamTotals], float]) -> list[tuple[Labels, float]]:
         return [(query.labels, value(query)) for query in queries]
 
-    def staged(seconds: Callable[[_Query], Mapping[str, float]]) -> list[tuple[Labels, float]]:
+    def staged(seconds: Callable[[StreamTotals], Mapping[str, float]]) -> list[tuple[Labels, float]]:
         return [({**q.labels, "stage": stage}, n) for q in queries for stage, n in sorted(seconds(q).items())]
 
-    yield Metric("eventcube_active", "gauge", "Whether the query runs.", of_each(lambda q: int(q.is_active)))
+    yield Metric("eventcube_active", "gauge", "Whether the query runs.", of_each(lambda q: int(q.last.id not in ended)))
     yield Metric("eventcube_batches_total", "counter", "Micro-batches.", of_each(lambda q: q.batches))
     yield Metric("eventcube_seconds_total", "counter", "Duration of all micro-batches.", of_each(lambda q: q.seconds))
     for name, meaning in COUNTED.items():

@@ -60,7 +60,7 @@ class MetricsServer:
         class Handler(BaseHTTPRequestHandler):
             """Answers a scrape."""
 
-            def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+            def do_GET(self) -> None:
                 known = self.path.partition("?")[0] == _PATH
                 body = text().encode() if known else f"metrics are at {_PATH}\n".encode()
                 self.send_response(200 if known else 404)

@@ -26,9 +26,9 @@ class StreamProgress:
     """What a micro-batch did, in counts, bytes and seconds, and what the buckets have after it.
 
     `input_rows` are all that Spark read; `rows` those that queries can use, which reached the buckets, of which `late`
-    and other rows were `set_aside`. `dropped` counts packs of rows that Spark dropped by its watermark, which must never
-    happen. `restored` buckets were built from their saved state. Times of buckets are sums over tasks, which run beside
-    each other; `spark_seconds` has Spark's own stages, which follow each other.
+    and other rows were `set_aside`. `dropped` counts packs of rows that Spark dropped by its watermark, which must
+    never happen. `restored` buckets were built from their saved state. Times of buckets are sums over tasks, which run
+    beside each other; `spark_seconds` has Spark's own stages, which follow each other.
 
     `held` rows wait for the watermark, and `retained` ones can be in a match to come. Buckets that did not run in the
     micro-batch have what they had, if they ran in one before. `largest_…` are those of the largest bucket.

@@ -11,11 +11,11 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from tests.unit.spark.test_stream_progress import RECORDED
 
 from eventcube.errors import OptionError
 from eventcube.spark.metrics import StreamMetrics
 from eventcube.spark.prometheus import Metric, metrics_text
-from tests.unit.spark.test_stream_progress import RECORDED
 
 SAMPLE = re.compile(r'(\w+)\{query="((?:[^"\\]|\\.)*)",id="([^"]*)"(?:,stage="(\w+)")?\} (\S+)')
 
