@@ -24,6 +24,7 @@ from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.read_columns import check_columns, read_times
 from eventcube.runtime.runtime import Runtime
+from eventcube.runtime.watermark import microseconds_of
 from eventcube.schema import LATE_ROWS, QUERIES
 from eventcube.settings import takes_settings
 
@@ -223,6 +224,11 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     runtime.bounded = True
     schema = runtime.options.schema(table.schema)
     ts, valid = read_times(table.column(schema.time), schema)
+    until = None if runtime.options.until is None else microseconds_of(runtime.options.until, schema)
+    if until is not None:
+        # No later event can change what is decided, and none may complete more.
+        chosen = ts < until if valid is None else (ts < until) | ~valid
+        table, ts, valid = table.filter(pa.array(chosen)), ts[chosen], None if valid is None else valid[chosen]
     if valid is None and (not len(ts) or time_span(ts)[2]):
         at = 0
         while at < len(ts):
@@ -235,7 +241,7 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
         runtime.hold(table)
         for watermark in _cuts(ts if valid is None else ts[valid]):
             yield from runtime.advance(watermark)
-    yield from runtime.finish()
+    yield from runtime.finish() if until is None else runtime.advance(until)
 
 
 def _cuts(ts: Ints) -> list[int]:

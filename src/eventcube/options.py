@@ -6,7 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from numbers import Integral
 from os import PathLike
@@ -151,6 +151,15 @@ class StreamSettings(Settings, total=False):
         ),
     ]
 
+    until: Annotated[
+        int | str | datetime | None,
+        Setting(
+            None,
+            "Over a table: only the matches that a stream gives up to this watermark, which decides what is final.",
+            "a time such as '2026-01-31 12:00', a datetime, microseconds since 1970, or None for all matches",
+        ),
+    ]
+
 
 SETTINGS = settings_of(StreamSettings)
 # Those that say what a query means.
@@ -173,6 +182,7 @@ class Options:
     lateness: int
     idle_timeout: int | None = None
     keep_late: bool = False
+    until: int | str | datetime | None = None
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal` allows columns for internal use."""
@@ -198,6 +208,7 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         lateness=microseconds(values["lateness"]),
         idle_timeout=None if values["idle_timeout"] is None else microseconds(values["idle_timeout"]),
         keep_late=_is_true("keep_late", values["keep_late"]),
+        until=values["until"],
     )
 
 

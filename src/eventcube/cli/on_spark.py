@@ -140,6 +140,7 @@ class OnSpark:
         master: str,
         conf: tuple[str, ...],
         *,
+        less: Inputs | None = None,
         flat: bool = False,
         counting: bool = False,
         quiet: bool = False,
@@ -160,9 +161,8 @@ class OnSpark:
         self.counters = Counts(rows=False)
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
-                paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
                 self.read: DataFrame = files.read_files(
-                    self.spark.session, paths, inputs.format, columns, times.nanoseconds
+                    self.spark.session, _absolute(inputs), inputs.format, columns, times.nanoseconds
                 )
                 self.events = self.read.drop(files.CORRUPT)
                 zone = self._remote_zone() if inputs.remote and inputs.format == "parquet" else times.zone
@@ -171,6 +171,9 @@ class OnSpark:
                 self.columns = arrow_schema(self.events)
                 text = inputs.format != "parquet" and self._csv_survey is None
                 events = self._observed_events() if text else self.events
+                if less is not None:
+                    rows = files.read_files(self.spark.session, _absolute(less), less.format, text_columns(less))
+                    events = files.without_rows(events, rows.drop(files.CORRUPT))
                 with warnings.catch_warnings():
                     # `warn_of_missing_type_column` reads events, and knows better.
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
@@ -281,6 +284,11 @@ class OnSpark:
     def _skipped_rows(self) -> DataFrame:
         skipped: DataFrame = find_skipped(self.read, self.options)
         return skipped
+
+
+def _absolute(inputs: Inputs) -> list[str]:
+    """The paths of an input, as a JVM in another folder finds them."""
+    return [path if "://" in path else str(Path(path).resolve()) for path in inputs.paths]
 
 
 def spark_settings(conf: Iterable[str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from eventcube.plan.planned import Planned
 from eventcube.plan.result import result_schema
 from eventcube.plan.workload import WorkloadPlan, plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
+from eventcube.runtime.watermark import microseconds_of
 from eventcube.schema import HALO, INTERNAL, EventSchema
 from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
@@ -281,6 +282,7 @@ class _Batch(Request):
             budget(self.events),
             coded_types(pass_.physical, self.events.schema),
             self.add_counters,
+            None if self.options.until is None else microseconds_of(self.options.until, self.schema),
         )
         return self._map_events(pass_, task, result)
 

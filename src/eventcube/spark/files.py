@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType,
 
 from eventcube.errors import InputError
 from eventcube.plan.event_columns import plain_columns, struct_columns
-from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
+from eventcube.spark.columns import ZONE_SETTING, arrow_schema, column, quoted
 from eventcube.spark.wide import selected
 
 CORRUPT = "_corrupt_record"
@@ -131,6 +131,21 @@ def _in_microseconds(events: DataFrame, nanoseconds: Mapping[str, bool]) -> Data
         plain = f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ '1970-01-01 00:00:00')"
         events = events.withColumn(name, f.expr(f"timestamp_micros({micros})" if zoned else plain))
     return events
+
+
+def without_rows(events: DataFrame, rows: DataFrame) -> DataFrame:
+    """The events less other rows, each of which takes one away; with the columns that these have."""
+    strange = [name for name in rows.columns if name not in events.columns]
+    if strange:
+        raise InputError(
+            f"the rows to leave out have a column {strange[0]!r}, and the events have not",
+            code="EC556",
+            hint="give the late rows of a stream over the same events",
+        )
+    types = {field.name: field.dataType for field in events.schema}
+    return events.select(*map(column, rows.columns)).exceptAll(
+        rows.select(*[column(name).cast(types[name]).alias(name) for name in rows.columns])
+    )
 
 
 def use_zone(session: SparkSession, zone: str) -> None:

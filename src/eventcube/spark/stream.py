@@ -62,6 +62,10 @@ class Stream(Request):
             _check_can_stream(query, options, "the query" if single else f"query {name}")
         if not single:
             check_shareable(queries)
+        if options.until is not None:
+            raise OptionError(
+                "the events are a stream, whose watermark Spark moves", code="EC554", hint="leave until out"
+            )
         super().__init__(events, queries, single, options)
         self.add_counters: AddCounters | None = None
 
