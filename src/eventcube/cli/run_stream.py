@@ -19,13 +19,14 @@ from eventcube.cli.outputs import refuse_overlap
 from eventcube.cli.query import Asked, each_query
 from eventcube.cli.stream_options import StreamOptions
 from eventcube.cli.stream_output import ScreenSink, WriteBatch
-from eventcube.cli.stream_source import FileSource, TopicSource, find_source
+from eventcube.cli.stream_source import FileSource, Topic, TopicSource, find_source, read_topic
 from eventcube.cli.stream_status import StatusLine, StreamSummary
 from eventcube.errors import OptionError
 from eventcube.match import find_matches
 from eventcube.options import Options
 from eventcube.signals import signals_wait
 from eventcube.spark.columns import ZONE_SETTING
+from eventcube.spark.kafka import to_kafka
 from eventcube.spark.metrics import StreamMetrics
 from eventcube.spark.sinks import BatchFolders
 
@@ -126,8 +127,10 @@ class _Stream:
             with self.spark.plain_failures():
                 conf = dict(item.split("=", 1) for item in how.conf)
                 events = source.read(self.spark.session, keep_zone=ZONE_SETTING in conf)
-                matches = find_matches(events, asked, replace(options, keep_late=how.late is not None))
-                sink = self._sink(status)
+                topic = None if how.out is None else read_topic(how.out)
+                chosen = replace(options, keep_late=how.late is not None, match_id=topic is not None)
+                matches = find_matches(events, asked, chosen)
+                sink = self._sink(status) if topic is None else topic
                 query = self._start(asked, matches, sink)
             try:
                 self._watch(query, sink, status, metrics)
@@ -152,20 +155,24 @@ class _Stream:
             _path(how.out), late=None if how.late is None else _path(how.late), format=how.format_ or "parquet"
         )
 
-    def _start(self, asked: Asked, matches: DataFrame, sink: WriteBatch) -> StreamingQuery:
+    def _start(self, asked: Asked, matches: DataFrame, sink: WriteBatch | Topic) -> StreamingQuery:
         grouped = any(query.agg for query in each_query(asked))
         assert self.how.checkpoint is not None
-        writer = (
-            matches.writeStream.outputMode("update" if grouped else "append")
-            .option("checkpointLocation", _path(self.how.checkpoint))
-            .foreachBatch(sink)
-        )
+        if isinstance(sink, Topic):
+            writer = to_kafka(matches).writeStream.format("kafka").option("kafka.bootstrap.servers", sink.servers)
+            writer = writer.option("topic", sink.name)
+        else:
+            writer = matches.writeStream.foreachBatch(sink)
+        writer = writer.outputMode("update" if grouped else "append")
+        writer = writer.option("checkpointLocation", _path(self.how.checkpoint))
         trigger = (
             writer.trigger(availableNow=True) if self.how.once else writer.trigger(processingTime=self.how.trigger)
         )
         return trigger.start()
 
-    def _watch(self, query: StreamingQuery, sink: WriteBatch, status: StatusLine, metrics: StreamMetrics) -> None:
+    def _watch(
+        self, query: StreamingQuery, sink: WriteBatch | Topic, status: StatusLine, metrics: StreamMetrics
+    ) -> None:
         """Show the status until the query ends, or stop it at a signal; at a second one, at once."""
         try:
             with self.spark.plain_failures():

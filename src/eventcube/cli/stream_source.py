@@ -14,7 +14,7 @@ from eventcube.cli.stream_options import StreamOptions
 from eventcube.cli.temporary import temporary_file
 from eventcube.errors import InputError, OptionError
 from eventcube.options import Options
-from eventcube.spark import files
+from eventcube.spark import files, kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,11 +109,19 @@ class FileSource:
         return Columns(self.format, schema.json(), times.zone, times.nanoseconds)
 
 
-class TopicSource:
-    """A topic of Kafka, whose values are JSON."""
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of Kafka."""
 
-    def __init__(self, servers: str, topic: str, how: StreamOptions) -> None:
-        self.servers, self.topic, self.how = servers, topic, how
+    servers: str
+    name: str
+
+
+class TopicSource:
+    """The events of a topic, whose values are JSON."""
+
+    def __init__(self, topic: Topic, how: StreamOptions) -> None:
+        self.topic, self.how = topic, how
         if how.columns is None:
             raise OptionError(
                 "the columns of events in a topic are not known",
@@ -123,18 +131,22 @@ class TopicSource:
 
     names: tuple[str, ...] = ()
 
-    def read(self, session: SparkSession, *, keep_zone: bool) -> DataFrame:
+    def read(self, session: SparkSession, *, keep_zone: bool) -> DataFrame:  # noqa: ARG002 - texts have their zones
         """The events as a streaming DataFrame."""
-        raise NotImplementedError
+        columns = files.read_ddl(self.how.columns or "")
+        most = self.how.max_records
+        return kafka.events_from_kafka(
+            session, self.topic.servers, self.topic.name, columns, max_per_batch=most, record=None
+        )
 
 
 def find_source(source: str, options: Options, how: StreamOptions) -> FileSource | TopicSource:
     """The source, checked as far as can be without Spark."""
     topic = read_topic(source)
-    return FileSource(source, options, how) if topic is None else TopicSource(*topic, how)
+    return FileSource(source, options, how) if topic is None else TopicSource(topic, how)
 
 
-def read_topic(place: str) -> tuple[str, str] | None:
+def read_topic(place: str) -> Topic | None:
     """The servers and the topic of `kafka://host:port/topic`; None if the place is no topic."""
     scheme, sign, rest = place.partition("://")
     if not sign or scheme != "kafka":
@@ -142,4 +154,4 @@ def read_topic(place: str) -> tuple[str, str] | None:
     servers, _, topic = rest.partition("/")
     if not servers or not topic or "/" in topic:
         raise OptionError(f"{place} is not a topic", code="EC555", hint="write kafka://host:9092/topic")
-    return servers, topic
+    return Topic(servers, topic)

@@ -11,7 +11,9 @@ from pyspark.errors import PySparkException
 
 from eventcube.errors import EventCubeError, InputError
 
-_OURS = re.compile(r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\n\s*SQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
+_OURS = re.compile(
+    r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\n\s*SQLSTATE|\Z)", re.MULTILINE | re.DOTALL
+)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 # What says only where something failed, around what did.
