@@ -50,10 +50,11 @@ class Sink:
         self.batches: dict[int, pa.Table] = {}
         self.progress: list[Any] = []
 
-    def run(self, matches: DataFrame) -> pa.Table:
+    def run(self, matches: DataFrame, mode: str = "append") -> pa.Table:
         """Run all that there is to read; gives all matches so far."""
         query: StreamingQuery = (
             matches.writeStream.foreachBatch(self._write)
+            .outputMode(mode)
             .option("checkpointLocation", os.fspath(self.checkpoint))
             .trigger(availableNow=True)
             .start()

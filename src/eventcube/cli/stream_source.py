@@ -131,7 +131,7 @@ class TopicSource:
 
     names: tuple[str, ...] = ()
 
-    def read(self, session: SparkSession, *, keep_zone: bool) -> DataFrame:  # noqa: ARG002 - texts have their zones
+    def read(self, session: SparkSession, *, keep_zone: bool) -> DataFrame:
         """The events as a streaming DataFrame."""
         columns = files.read_ddl(self.how.columns or "")
         most = self.how.max_records
