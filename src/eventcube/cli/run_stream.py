@@ -5,10 +5,9 @@ from __future__ import annotations
 import tempfile
 import time as clock
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +20,7 @@ from eventcube.cli.stream_options import StreamOptions
 from eventcube.cli.stream_output import ScreenSink, WriteBatch
 from eventcube.cli.stream_source import FileSource, Topic, TopicSource, find_source, read_topic
 from eventcube.cli.stream_status import StatusLine, StreamSummary
+from eventcube.cli.watch_stream import watch_stream
 from eventcube.errors import OptionError
 from eventcube.match import find_matches
 from eventcube.options import Options
@@ -33,10 +33,6 @@ from eventcube.spark.sinks import BatchFolders
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-
-_POLL_SECONDS = 0.25
-# Spark's listeners are told of the end in a thread of their own.
-_TOLD_SECONDS = 10
 
 
 def run_stream(asked: Asked, source: str, options: Options, how: StreamOptions) -> None:
@@ -133,16 +129,15 @@ class _Stream:
                 sink = self._sink(status) if topic is None else topic
                 query = self._start(asked, matches, sink)
             try:
-                self._watch(query, sink, status, metrics)
-            finally:
-                status.end()
-            _until_told(metrics, query)
-            summary = StreamSummary.of(
-                metrics.of(query.id),
-                clock.monotonic() - begun,
-                start_seconds,
-                stopped=bool(self.signals),
-            )
+                with self.spark.plain_failures():
+                    totals = watch_stream(query, metrics, status, self.signals)
+            except Exception:
+                # Such as that the reader of our output went away.
+                if isinstance(sink, ScreenSink) and sink.error is not None:
+                    raise sink.error from None
+                raise
+            seconds = clock.monotonic() - begun
+            summary = StreamSummary.of(totals, seconds, start_seconds, stopped=bool(self.signals))
             return replace(summary, out=how.out, late_out=how.late, checkpoint=how.checkpoint)
         finally:
             metrics.close()
@@ -170,48 +165,6 @@ class _Stream:
         )
         return trigger.start()
 
-    def _watch(
-        self, query: StreamingQuery, sink: WriteBatch | Topic, status: StatusLine, metrics: StreamMetrics
-    ) -> None:
-        """Show the status until the query ends, or stop it at a signal; at a second one, at once."""
-        try:
-            with self.spark.plain_failures():
-                status.show(None)
-                stopping: Thread | None = None
-                # Spark takes fractions of seconds, whatever its types say.
-                while not query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
-                    if len(self.signals) > 1:
-                        raise KeyboardInterrupt
-                    if self.signals:
-                        status.show(None, note="stopping; once more to stop at once")
-                        stopping = stopping or _start_to_stop(query)
-                    else:
-                        status.show(metrics.of(query.id))
-        except Exception:
-            # Such as that the reader of our output went away.
-            if isinstance(sink, ScreenSink) and sink.error is not None:
-                raise sink.error from None
-            raise
-
-
-def _start_to_stop(query: StreamingQuery) -> Thread:
-    """Stop a query in a thread of its own, as Spark waits for what runs; it tells what fails where one waits for it."""
-
-    def stop() -> None:
-        with suppress(Exception):
-            query.stop()
-
-    thread = Thread(target=stop, name="eventcube-stop", daemon=True)
-    thread.start()
-    return thread
-
 
 def _path(place: str) -> str:
     return place if "://" in place else str(Path(place).absolute())
-
-
-def _until_told(metrics: StreamMetrics, query: StreamingQuery) -> None:
-    """Wait until the metrics know all micro-batches of a query that has ended."""
-    end = clock.monotonic() + _TOLD_SECONDS
-    while not metrics.has_ended(query.id) and clock.monotonic() < end:
-        clock.sleep(0.01)
