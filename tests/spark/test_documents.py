@@ -16,7 +16,14 @@ from eventcube.cli import main
 from eventcube.cli.on_spark import Spark
 from tests.documents.pages import ROOT, Block, blocks
 
-PAGES = ("README.md", "docs/tutorial.md", "docs/flights.md", "docs/cube.md", "docs/streaming.md")
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/flights.md",
+    "docs/cube.md",
+    "docs/streaming.md",
+    "docs/stream_command.md",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -45,8 +52,9 @@ def _run(block: Block, place: str) -> None:
     prompt, program, *arguments = shlex.split(command)
     assert (prompt, program) == ("$", "eventcube"), place
     result = CliRunner().invoke(main, arguments)
-    wrong = expected[0].startswith("error")
+    told_first = expected[0] if expected else ""
+    wrong = told_first.startswith("error")
     assert result.exit_code == (2 if wrong else 0), f"{place}: {result.output}"
-    told = result.output if expected[0].startswith("warning") else result.stdout
+    told = result.output if told_first.startswith("warning") else result.stdout
     printed = (result.stderr if wrong else told).splitlines()
     assert [line for line in printed if line in expected] == expected, f"{place}: {result.output}"
