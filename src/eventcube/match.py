@@ -225,11 +225,7 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     schema = runtime.options.schema(table.schema)
     ts, valid = read_times(table.column(schema.time), schema)
     until = None if runtime.options.until is None else microseconds_of(runtime.options.until, schema)
-    if until is not None:
-        # No later event can change what is decided, and none may complete more.
-        chosen = ts < until if valid is None else (ts < until) | ~valid
-        table, ts, valid = table.filter(pa.array(chosen)), ts[chosen], None if valid is None else valid[chosen]
-    if valid is None and (not len(ts) or time_span(ts)[2]):
+    if until is None and valid is None and (not len(ts) or time_span(ts)[2]):
         at = 0
         while at < len(ts):
             # Pieces no smaller than the retained events, so that these are not scanned too often.
@@ -240,7 +236,8 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
         # Only what is released is sorted, and of it only the events that some query can use.
         runtime.hold(table)
         for watermark in _cuts(ts if valid is None else ts[valid]):
-            yield from runtime.advance(watermark)
+            if until is None or watermark < until:
+                yield from runtime.advance(watermark)
     yield from runtime.finish() if until is None else runtime.advance(until)
 
 
