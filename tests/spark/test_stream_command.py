@@ -124,6 +124,18 @@ def test_a_replay_gives_what_the_stream_gave(call: Call, arrivals: Arrivals) -> 
     assert rows_of(ec.match(events, PAIRS, time="ts", type="kind")) - rows_of(found)
 
 
+@pytest.mark.parametrize("query", ["PATTERN SEQ(A a, B b, !D d)", "PATTERN SEQ(!D d, A a, B b)", PAIRS[:32]])
+def test_what_a_watermark_decides_in_time_slices_and_by_key(query: str, spark: SparkSession) -> None:
+    events, query = random_table(1500, 600), f"{query} WITHIN 2 seconds"
+    until = str(events["ts"][900].as_py())
+    found, expected = (
+        ec.match(frame, query, time="ts", type="kind", until=until) for frame in (spark.createDataFrame(events), events)
+    )
+    assert rows_of(found.toArrow().cast(expected.schema)) == rows_of(expected)
+    every = ec.match(events, query, time="ts", type="kind")
+    assert 20 < expected.num_rows < every.num_rows
+
+
 def test_csv_keeps_its_columns_and_matches_go_to_the_screen(call: Call) -> None:
     arguments = (
         "stream",
