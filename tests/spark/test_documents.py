@@ -23,6 +23,7 @@ PAGES = (
     "docs/cube.md",
     "docs/streaming.md",
     "docs/stream_command.md",
+    "docs/sinks.md",
 )
 
 

@@ -127,8 +127,7 @@ class _Call:
         matches = asked.frame()
         if self.flat:
             (logical,) = (plan.logical for plan in asked.plans.values())
-            kept = [LATE_ROWS] if self.options.keep_late and events.isStreaming else []
-            matches = flat_frame(matches, result_schema(logical), event_columns(logical.query), kept)
+            matches = flat_frame(matches, event_columns(logical.query))
         check_workers(events.sparkSession)
         return matches
 
