@@ -25,7 +25,7 @@ from eventcube.plan.result import result_schema
 from eventcube.plan.workload import WorkloadPlan, plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.watermark import microseconds_of
-from eventcube.schema import HALO, INTERNAL, LATE_ROWS, EventSchema
+from eventcube.schema import HALO, INTERNAL, EventSchema
 from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
 from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
