@@ -52,15 +52,15 @@ class Sink:
 
     def run(self, matches: DataFrame) -> pa.Table:
         """Run all that there is to read; gives all matches so far."""
-        query: StreamingQuery = (
-            matches.writeStream.foreachBatch(self._write)
-            .option("checkpointLocation", os.fspath(self.checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
+        query = self.start(matches, availableNow=True)
         query.awaitTermination()
         self.progress += query.recentProgress
         return pa.concat_tables(self.batches.values())
+
+    def start(self, matches: DataFrame, **trigger: Any) -> StreamingQuery:
+        """Start a stream whose micro-batches come here; by default it runs until it is stopped."""
+        writer = matches.writeStream.foreachBatch(self._write).option("checkpointLocation", os.fspath(self.checkpoint))
+        return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
 
     def _write(self, matches: DataFrame, batch: int) -> None:
         self.batches[batch] = matches.toArrow()
