@@ -42,7 +42,7 @@ class Checkpoint:
 
     def late_ids(self, topic: pa.Table | None = None) -> list[int]:
         """The ids of the rows that came after the watermark of their micro-batch: of files, or of a topic's rows."""
-        files = self._files()
+        files = self._files() if topic is None else {}
         late: list[int] = []
         read = -1 if topic is None else 0
         for batch in range(self.committed + 1):
