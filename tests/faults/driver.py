@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 import eventcube as ec
+from eventcube.spark.failures import plain_failures
 from eventcube.spark.session import start_session
 from eventcube.spark.settings import PARTITIONS
 from eventcube.spark.ship import ship
@@ -58,7 +59,8 @@ def main(stream: Stream) -> None:
         .trigger(**trigger)
         .start()
     )
-    query.awaitTermination()
+    with plain_failures():
+        query.awaitTermination()
     spark.stop()
 
 

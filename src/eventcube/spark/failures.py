@@ -13,6 +13,7 @@ from eventcube.errors import EventCubeError, InputError
 
 _OURS = re.compile(r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\nSQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
+_FULL = "No space left on device"
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 
 
@@ -38,6 +39,12 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
     if ours:
         message, _, hint = ours[1].partition("\nhint: ")
         return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
+    if _FULL in text:
+        return InputError(
+            "a disk is full: that of the checkpoint, of the results, or of Spark's temporary files (spark.local.dir)",
+            code="EC570",
+            hint="make space and start again; a stream goes on from its checkpoint",
+        )
     matched = _CONDITION.search(text)
     condition, detail = (matched[1], matched[2]) if matched else ("", text.strip().split("\n")[0])
     named = _FILE.search(detail)
