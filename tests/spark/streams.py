@@ -50,17 +50,18 @@ class Sink:
         self.batches: dict[int, pa.Table] = {}
         self.progress: list[Any] = []
 
-    def run(self, matches: DataFrame) -> pa.Table:
+    def run(self, matches: DataFrame, mode: str = "append") -> pa.Table:
         """Run all that there is to read; gives all matches so far."""
-        query = self.start(matches, availableNow=True)
+        query = self.start(matches, mode, availableNow=True)
         query.awaitTermination()
         self.progress += query.recentProgress
         return pa.concat_tables(self.batches.values())
 
-    def start(self, matches: DataFrame, **trigger: Any) -> StreamingQuery:
-        """Start a stream whose micro-batches come here; by default it runs until it is stopped."""
-        writer = matches.writeStream.foreachBatch(self._write).option("checkpointLocation", os.fspath(self.checkpoint))
-        return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+    def start(self, matches: DataFrame, mode: str = "append", **trigger: Any) -> StreamingQuery:
+        """Start a stream whose micro-batches come here; without a trigger it runs until it is stopped."""
+        writer = matches.writeStream.foreachBatch(self._write).outputMode(mode)
+        writer = writer.option("checkpointLocation", os.fspath(self.checkpoint))
+        return (writer.trigger(**trigger) if trigger else writer).start()
 
     def _write(self, matches: DataFrame, batch: int) -> None:
         self.batches[batch] = matches.toArrow()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -20,15 +25,18 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import eventcube as ec
 from eventcube.errors import OptionError
+from eventcube.spark.java import find_java
 from eventcube.spark.settings import PARTITIONS
 from eventcube.spark.state_store import PROVIDER, ROCKSDB
 from eventcube.spark.stream import group_names, spark_hash
 from tests.differential.compare import oracle_matches, read_settings
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Case, random_case, to_arrow
+from tests.spark import ask_plain_stream
 from tests.spark.frames import rows_of
 from tests.spark.streams import Folder, Sink, cut
 
+ROOT = Path(__file__).parents[2]
 SECOND = 1_000_000
 START = 1_767_600_000 * SECOND
 LATENESS = "5 seconds"
@@ -193,6 +201,136 @@ class TestRestart:
         spark.conf.set(PARTITIONS, "3")
         with pytest.raises(StreamingQueryException, match=r"EC494.*in 2 buckets"):
             sink.run(ec.match(folder.stream, KEYED["pair"], lateness=LATENESS, **SETTINGS))
+
+
+class TestLateRows:
+    def test_late_rows_come_with_the_matches(self, folder: Folder, sink: Sink) -> None:
+        folder.write(
+            table_of(["A", "other"], [9, 15], [1, 1]),
+            # The watermark is at 10 seconds.
+            table_of(["B", "B", "other"], [9.5, 10, 9], [1, 1, 1]),
+            table_of(["other"], [100], [1]),
+        )
+        query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds RETURN a.id AS a, b.id AS b"
+        frame = ec.match(folder.stream, query, lateness=LATENESS, keep_late=True, **SETTINGS)
+        found = sink.run(frame)
+        matches = found.filter(found.column("late").is_null())
+        assert matches.select(["a", "b"]).to_pylist() == [{"a": 0, "b": 1}]
+        late = folder.spark.createDataFrame(found)
+        rows = ec.late_rows(late).collect()
+        # Not the row whose type no query names.
+        assert [(row["kind"], row["ts"].second, row["k"], row["id"]) for row in rows] == [("B", 9, 1, 0)]
+
+    def test_each_late_row_comes_once_however_the_queries_are_spread(self, folder: Folder, sink: Sink) -> None:
+        queries = {"keyed": KEYED["pair"], "unkeyed": UNKEYED}
+        late = table_of(["A", "B", "D", "other"], [1, 2, 3, 4], [1, 2, 3, 4])
+        folder.write(table_of(["A", "B"], [50, 51], [1, 1]), late, table_of(["other"], [100], [1]))
+        counts = ec.Counts()
+        found = sink.run(ec.match(folder.stream, queries, keep_late=True, counters=counts, **SETTINGS))
+        rows = ec.late_rows(folder.spark.createDataFrame(found)).collect()
+        # The window of events of the query without a key counts events of any type.
+        assert Counter(row["kind"] for row in rows) == Counter({"A": 1, "B": 1, "D": 1, "other": 1})
+        assert counts["late"] == 4
+
+    def test_a_flat_result_has_them_too(self, folder: Folder, sink: Sink) -> None:
+        folder.write(table_of(["A", "B"], [10, 50], [1, 1]), table_of(["B"], [11], [1]))
+        query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds"
+        found = sink.run(ec.match(folder.stream, query, flat=True, keep_late=True, **SETTINGS))
+        assert [row["id"] for row in found.column("late").to_pylist()] == [0]
+        assert "a_id" in found.column_names
+
+    def test_a_column_called_late_is_in_the_way(self, folder: Folder) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        query = "PATTERN SEQ(A a, B b) WITHIN 20 seconds RETURN a.k AS late"
+        with pytest.raises(OptionError, match="EC496"):
+            ec.match(folder.stream, query, keep_late=True, **SETTINGS)
+
+    def test_there_must_be_late_rows_to_ask_for(self, folder: Folder) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        with pytest.raises(OptionError, match="EC497"):
+            ec.late_rows(ec.match(folder.stream, KEYED["pair"], **SETTINGS))
+
+
+class TestGroups:
+    QUERY = (
+        "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds "
+        "GROUPBY a.k AS k AGG COUNT(*) AS n, AVG(b.ts - a.ts) AS wait"
+    )
+
+    def test_a_group_comes_again_when_it_changes(self, folder: Folder, sink: Sink) -> None:
+        events = random_table(300, 150)
+        last = table_of(["other"], [1000], [1])
+        folder.write(*cut(events, 3))
+        frame = ec.match(folder.stream, self.QUERY, lateness=LATENESS, **SETTINGS)
+        sink.run(frame, mode="update")
+        folder.write(last)
+        # Another frame, and so no live copies: groups go on from the checkpoint.
+        sink.run(ec.match(folder.stream, self.QUERY, lateness=LATENESS, **SETTINGS), mode="update")
+        changes = [batch for _, batch in sorted(sink.batches.items()) if batch.num_rows]
+        assert len(changes) > 2
+        latest = {row["k"]: row for batch in changes for row in batch.to_pylist()}
+        expected = ec.match(events, self.QUERY, **SETTINGS)
+        assert list(map(str, sorted(latest.values(), key=lambda row: row["k"]))) == [
+            str(row) for row in sorted(expected.to_pylist(), key=lambda row: row["k"])
+        ]
+
+    def test_groups_of_a_column_that_is_not_the_key_are_whole(self, folder: Folder, sink: Sink) -> None:
+        events = random_table(300, 150)
+        query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds GROUPBY MINUTE(a.ts) AS minute AGG COUNT(*) AS n"
+        folder.write(*cut(events, 2), table_of(["other"], [1000], [1]))
+        sink.run(ec.match(folder.stream, query, lateness=LATENESS, **SETTINGS), mode="update")
+        latest = {row["minute"]: row["n"] for _, batch in sorted(sink.batches.items()) for row in batch.to_pylist()}
+        assert latest == {row["minute"]: row["n"] for row in ec.match(events, query, **SETTINGS).to_pylist()}
+
+    def test_append_mode_is_refused(self, folder: Folder, tmp_path: Path) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        writer = ec.match(folder.stream, self.QUERY, **SETTINGS).writeStream.format("noop")
+        with pytest.raises(OptionError, match="EC498"):
+            writer.option("checkpointLocation", str(tmp_path / "c")).start()
+        with pytest.raises(OptionError, match="EC498"):
+            writer.outputMode("complete").start()
+
+
+class TestCube:
+    CUBE = ec.Cube(
+        {"any": "PATTERN SEQ(X x, B b, x.k = b.k) WITHIN 20 seconds"}, concepts={"X": ["A", "C"]}, type="kind"
+    )
+
+    def test_a_cube_over_a_stream(self, folder: Folder, sink: Sink) -> None:
+        cube = self.CUBE.copy()
+        cube.concept_drill_down("any", ("X", "A", 1), name="narrow")
+        events = random_table(200, 60)
+        folder.write(*cut(events, 2), table_of(["other"], [1000], [1]))
+        found = sink.run(cube.match(folder.stream, lateness=LATENESS))
+        assert rows_of(found) == rows_of(cube.match(events))
+        assert set(found.column("query").to_pylist()) == {"any", "narrow"}
+
+    def test_each_query_has_a_stream_of_its_own(self, folder: Folder, tmp_path: Path) -> None:
+        events = random_table(100, 60)
+        folder.write(events, table_of(["other"], [1000], [1]))
+        queries = {"pair": KEYED["pair"], "groups": TestGroups.QUERY}
+        frames = ec.match_all(folder.stream, queries, lateness=LATENESS, **SETTINGS)
+        found = Sink(tmp_path / "pair").run(frames["pair"])
+        assert rows_of(found) == rows_of(ec.match(events, KEYED["pair"], **SETTINGS))
+        assert frames["groups"].columns == ["k", "n", "wait"]
+
+    def test_counts_are_of_tables(self, folder: Folder) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        with pytest.raises(OptionError, match="EC409"):
+            self.CUBE.counts(folder.stream)
+
+
+def test_a_session_made_with_nothing_but_get_or_create(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    events = pa.concat_tables([random_table(300, 150), table_of(["other"], [1000], [1])])
+    pq.write_table(events, tmp_path / "in" / "events.parquet")
+    command = [sys.executable, "-m", "tests.spark.ask_plain_stream", str(tmp_path / "in"), str(tmp_path / "checkpoint")]
+    environment = {**os.environ, "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable, "TZ": "UTC"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr[-4000:]
+    expected = ec.match(events, ask_plain_stream.QUERY, **SETTINGS)
+    assert json.loads(done.stdout) == sorted(map(str, expected.to_pylist()))
+    assert expected.num_rows > 20
 
 
 class TestSettings:

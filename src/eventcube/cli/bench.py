@@ -12,6 +12,8 @@ from eventcube.errors import OptionError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+STREAM_PARTS = ("throughput", "keys", "latency", "day", "least")
+
 _OUT = click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out/bench"), show_default=True, help="Where results go."
 )
@@ -197,6 +199,31 @@ def planning(out: Path, repetitions: int) -> None:
     from eventcube.bench.planning import bench_planning
 
     bench_planning(out, repetitions=repetitions)
+
+
+@bench.command(short_help="Streams: throughput, latency, and state over a day.")
+@_OUT
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=Path("out/data"),
+    show_default=True,
+    help="Where events are kept.",
+)
+@click.option("--part", "parts", multiple=True, type=click.Choice(STREAM_PARTS), help="Only these.")
+@click.option("--events", default=20_000_000, show_default=True, help="How many events.")
+@click.option("--master", default="local[2]", show_default=True, help="The Spark master.")
+@_repetitions(2)
+def stream(out: Path, data: Path, parts: tuple[str, ...], events: int, master: str, repetitions: int) -> None:
+    """Measure streams on Spark, beside the same streams that only store their events.
+
+    \b
+    Example:
+      eventcube bench stream --part throughput --events 5000000
+    """
+    from eventcube.bench.stream import bench_stream
+
+    bench_stream(out, data, parts or STREAM_PARTS, events=events, master=master, repetitions=repetitions)
 
 
 def _not_installed(error: ModuleNotFoundError) -> OptionError:

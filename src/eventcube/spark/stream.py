@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from eventcube.engine.counts import Counts
 from eventcube.engine.reuse.derive import plan_shared
@@ -87,7 +88,12 @@ class Stream(Request):
         events = self._events(pass_, key, buckets, earlier)
         names = group_names(buckets, len(earlier) * _PASS)
         packed = map_batches(events, PackBuckets(_BUCKET, names), PACKED)
-        return packed.groupBy(TASK).transformWithStateInPandas(BucketProcessor(task), OUTPUT, self._mode, "eventTime")
+        operator = self.operator(task)
+        return packed.groupBy(TASK).transformWithStateInPandas(operator, OUTPUT, self._mode, "eventTime")
+
+    def operator(self, task: BucketTask) -> StatefulProcessor:
+        """What runs in the state groups."""
+        return BucketProcessor(task)
 
     @property
     def _mode(self) -> str:

@@ -22,10 +22,11 @@ def wide_frame(matches: DataFrame, name: str, variables: Sequence[str]) -> DataF
     return matches.where(F.col("query") == F.lit(name)).select("start", "end", *map(bound, variables))
 
 
-def flat_frame(matches: DataFrame, schema: pa.Schema, events: Collection[str]) -> DataFrame:
-    """The matches with a column for each column of their events, instead of structs."""
+def flat_frame(matches: DataFrame, schema: pa.Schema, events: Collection[str], others: Sequence[str] = ()) -> DataFrame:
+    """The matches with a column for each column of their events, instead of structs; `others` stay as they are."""
     sensitive = matches.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-    return matches.select(*selected(flat_columns(schema, events, ignore_case=not sensitive)))
+    flat = selected(flat_columns(schema, events, ignore_case=not sensitive))
+    return matches.select(*flat, *map(column, others))
 
 
 def selected(columns: Iterable[PlainColumn]) -> list[Column]:
