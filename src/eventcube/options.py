@@ -150,6 +150,14 @@ class StreamSettings(Settings, total=False):
             "True or False",
         ),
     ]
+    match_id: Annotated[
+        bool,
+        Setting(
+            False,
+            "In a stream of Spark: also give a column `match_id`, the same for a match whenever it is written again.",
+            "True or False",
+        ),
+    ]
 
 
 SETTINGS = settings_of(StreamSettings)
@@ -173,6 +181,7 @@ class Options:
     lateness: int
     idle_timeout: int | None = None
     keep_late: bool = False
+    match_id: bool = False
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal` allows columns for internal use."""
@@ -198,6 +207,7 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         lateness=microseconds(values["lateness"]),
         idle_timeout=None if values["idle_timeout"] is None else microseconds(values["idle_timeout"]),
         keep_late=_is_true("keep_late", values["keep_late"]),
+        match_id=_is_true("match_id", values["match_id"]),
     )
 
 

@@ -30,6 +30,8 @@ NO_TYPE = "the type is null"
 LATE = "late: older than the watermark"
 # The column with late rows in the result of a stream.
 LATE_ROWS = "late"
+# The column with what identifies a match of a stream.
+MATCH_ID = "match_id"
 # Decimals of up to this many digits are distinct as floats.
 _FLOAT_DIGITS = 15
 

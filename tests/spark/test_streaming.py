@@ -352,6 +352,18 @@ class TestSettings:
         with pytest.raises(OptionError, match=code):
             ec.match(stream, query, time="timestamp", type="kind", **settings)
 
+    @pytest.mark.parametrize(
+        ("query", "code"),
+        [
+            (f"{PAIR} AGG COUNT(*)", "EC485"),
+            (f"{PAIR} RETURN a.kind AS match_id", "EC486"),
+        ],
+    )
+    def test_queries_whose_matches_have_no_ids(self, query: str, code: str, spark: SparkSession) -> None:
+        stream = spark.readStream.format("rate").load().withColumn("kind", F.lit("A"))
+        with pytest.raises(OptionError, match=code):
+            ec.match(stream, query, time="timestamp", type="kind", match_id=True)
+
     def test_the_state_store_is_set_unless_the_user_has_set_it(self, spark: SparkSession) -> None:
         stream = spark.readStream.format("rate").load().withColumn("kind", F.lit("A"))
         spark.conf.unset(PROVIDER)

@@ -22,7 +22,7 @@ from eventcube.settings import settings_of
 QUERY = "PATTERN SEQ(a, b) WITHIN 5 us"
 EVENTS = pa.table({"ts": [1, 2], "kind": ["A", "B"]})
 # Settings that change nothing where the events are a table.
-STREAMED = {"lateness", "idle_timeout", "keep_late"}
+STREAMED = {"lateness", "idle_timeout", "keep_late", "match_id"}
 # Public functions, the settings that they take, and a call of each.
 TAKERS: dict[str, tuple[Callable[..., Any], type, Callable[..., Any]]] = {
     "match": (ec.match, StreamSettings, lambda **given: ec.match(EVENTS, QUERY, **given)),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eventcube.engine.columns import Column, Columns
 from eventcube.engine.execute import Execution
@@ -47,7 +48,15 @@ class Output:
             else:
                 value = self.value(table, column.value, times)
                 columns.append(value if value.type == column.value.type else value.cast(column.value.type))
+        if self.plan.sink.numbered:
+            columns.append(self._numbers(table))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _numbers(self, table: Table) -> pa.Array:
+        """The sequence numbers of each match's events, which no other match has: `17-23`, or `17-` for one left out."""
+        slots = (table[slot] for slot in self.plan.positive)
+        texts = [pa.array(self.store.seq[rows], mask=rows < 0).cast(pa.string()).fill_null("") for rows in slots]
+        return pc.binary_join_element_wise(*texts, "-")
 
     def first(self, table: Table) -> Ints:
         """The row of each match's first event."""

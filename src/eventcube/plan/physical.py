@@ -61,13 +61,15 @@ MATCHES, GROUPS, EARLIEST = "matches", "groups", "earliest"
 class SinkPlan:
     """What becomes of the matches: the name of the sink that takes them, and what it makes of them.
 
-    `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all.
+    `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all. `numbered`:
+    the last column has the numbers of each match's events, as text.
     """
 
     name: str
     results: Results
     schema: pa.Schema
     limit: int | None = None
+    numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

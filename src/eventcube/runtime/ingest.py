@@ -16,7 +16,7 @@ from eventcube.engine.saved import BOUND, DamagedStateError, Saved
 from eventcube.engine.state import Version
 from eventcube.engine.type_codes import TypeCodes
 from eventcube.runtime.input_profile import InputProfile
-from eventcube.runtime.read_columns import order_keys, read_times
+from eventcube.runtime.read_columns import content_keys, order_keys, read_times
 from eventcube.schema import BAD_TIME, HALO, LATE, NO_TIME, NO_TYPE, EventSchema
 from eventcube.schema import REASON as REASON
 
@@ -84,7 +84,8 @@ class Ingest:
 
     The watermark is the latest time so far less the lateness. Rows that arrive behind it are late, and skipped. Events
     of types that no query names are not buffered, unless `needs_all`: a window counts them. `ties` are columns that put
-    released events of equal rank in order; without them, they are in order of arrival.
+    released events of equal rank in order; without them, they are in order of arrival, unless `by_content`: then all
+    that is in them decides, and never when they arrived.
     """
 
     def __init__(
@@ -96,10 +97,11 @@ class Ingest:
         *,
         needs_all: bool = True,
         ties: tuple[str, ...] = (),
+        by_content: bool = False,
     ) -> None:
         self.names = TypeCodes(names)
         self.schema, self.lateness, self.counters = schema, lateness, counters
-        self._needs_all = needs_all
+        self._needs_all, self._by_content = needs_all, by_content
         sorted_by = (*schema.order_by, *ties)
         self._by_value = EventSchema(schema.columns, schema.time, order_by=sorted_by) if sorted_by else None
         self.watermark = _BEGINNING
@@ -211,11 +213,16 @@ class Ingest:
         events = events if is_sorted else self._relevant(events)
         table, index, ts, types = events.table, events.index, events.ts, events.types
         order: Ints | None = None
-        if self._by_value is not None:
+        keys: list[Array] = []
+        if self._by_value is not None or self._by_content:
             table, index = events.rows, None
-            order = np.lexsort([*order_keys(table, self._by_value)[::-1], ts])
+        if self._by_value is not None:
+            keys = order_keys(table, self._by_value)
+            order = np.lexsort([*keys[::-1], ts])
         elif not is_sorted and len(ts):
             order = time_order(ts)
+        if self._by_content:
+            order = _ordered_by_content(table, np.arange(len(ts)) if order is None else order, [ts, *keys])
         if order is not None:
             index = order if index is None else index[order]
             ts, types = ts[order], None if types is None else types[order]
@@ -297,6 +304,23 @@ class Ingest:
         """The rows skipped so far, with the reason in an extra column."""
         schema = self.schema.columns.append(pa.field(REASON, pa.string()))
         return pa.concat_tables([schema.empty_table(), *self.skipped], promote_options="permissive")
+
+
+def _ordered_by_content(table: pa.Table, order: Ints, keys: list[Array]) -> Ints:
+    """The order of events by keys, with those of equal keys in the order of all their columns."""
+    same = np.ones(max(len(order) - 1, 0), np.bool_)
+    for key in keys:
+        values = key[order]
+        same &= values[1:] == values[:-1]
+    if not same.any():
+        return order
+    is_first, is_last = np.append(True, ~same), np.append(~same, True)
+    tied = np.flatnonzero(~(is_first & is_last))
+    rows = order[tied]
+    ordered = order.copy()
+    content = content_keys(table.take(pa.array(rows)))
+    ordered[tied] = rows[np.lexsort([*content[::-1], np.cumsum(is_first)[tied]])]
+    return ordered
 
 
 def _joined(held: list[_Held]) -> _Held:

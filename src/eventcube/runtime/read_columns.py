@@ -37,6 +37,22 @@ def order_keys(table: pa.Table, schema: EventSchema) -> list[Array]:
     return keys
 
 
+def content_keys(table: pa.Table) -> list[Array]:
+    """Numbers that are equal for rows only if the rows are, to the last bit; the values alone decide their order."""
+    keys: list[Array] = []
+    for column in table.columns:
+        width = column.type.bit_width if pa.types.is_primitive(column.type) else 0
+        if width in (8, 16, 32, 64):
+            bits = column.combine_chunks().view(f"int{width}")
+            keys += [np.asarray(bits.is_null()), np.asarray(bits.fill_null(0))]
+        else:
+            is_text = kind_of(column.type) is Kind.TEXT
+            keys.append(
+                text_ranks(column if is_text else pa.chunked_array([map(repr, column.to_pylist())], pa.string()))
+            )
+    return keys
+
+
 def unrounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Times and durations as the integers that store them, in full precision."""
     type_ = plain_type(column.type)

@@ -46,10 +46,18 @@ class Workload:
         counters: Counters | None = None,
         keep: Keep | None = None,
         ties: tuple[str, ...] = (),
+        *,
+        by_content: bool = False,
     ) -> None:
         self.plan = plan
         self.ingest = Ingest(
-            schema, plan.types, lateness, counters or Counters(), needs_all=_needs_all(plan), ties=ties
+            schema,
+            plan.types,
+            lateness,
+            counters or Counters(),
+            needs_all=_needs_all(plan),
+            ties=ties,
+            by_content=by_content,
         )
         self.engine = Engine(plan, schema.columns, keep)
         # How often events were released: the number of the state's version; and what tells this run from others.

@@ -23,9 +23,10 @@ from eventcube.runtime.shared_result import long_form, long_schema
 from eventcube.runtime.snapshot import damaged, read, short_identity, write
 from eventcube.runtime.state_difference import other_columns, other_queries
 from eventcube.runtime.workload import Workload
-from eventcube.schema import LATE, REASON, EventSchema
+from eventcube.schema import LATE, MATCH_ID, REASON, EventSchema
 from eventcube.spark.chunks import Chunk, place_of_next
 from eventcube.spark.counters import AddCounters
+from eventcube.spark.match_ids import take_ids
 from eventcube.spark.settings import PARTITIONS
 
 _FORMAT = 1
@@ -42,7 +43,7 @@ class BucketTask:
     `name` tells the live copies of one stream from those of others; `ties` are the columns that order events of equal
     rank, where their order matters; `buckets` is their number; `fingerprint` has the queries and settings. `late` is
     the field of the result with late rows, if they are kept, and `other` the column of the events that tells which of
-    them another pass gets, too, and counts.
+    them another pass gets, too, and counts. `match_id`: the result has a column with what identifies a match.
     """
 
     name: str
@@ -56,6 +57,7 @@ class BucketTask:
     add_counters: AddCounters | None = None
     late: pa.Field | None = None
     other: str | None = None
+    match_id: bool = False
 
     @property
     def identity(self) -> str:
@@ -93,9 +95,11 @@ class BucketTask:
 class Bucket:
     """The engine of a bucket, and the chunks that its state was saved in; it goes on from saved ones."""
 
-    def __init__(self, task: BucketTask, chunks: tuple[Chunk, ...] = (), saved: Iterable[bytes] = ()) -> None:
-        self.task, self.chunks = task, chunks
-        self.workload = Workload(task.plan, task.schema, ties=task.ties)
+    def __init__(
+        self, task: BucketTask, number: int, chunks: tuple[Chunk, ...] = (), saved: Iterable[bytes] = ()
+    ) -> None:
+        self.task, self.number, self.chunks = task, number, chunks
+        self.workload = Workload(task.plan, task.schema, ties=task.ties, by_content=task.match_id)
         for data in saved:
             self._apply(data)
         self._counted = self.workload.counters
@@ -147,7 +151,12 @@ class Bucket:
 
     def _formatted(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows of a query's result with the columns of the stream's result."""
+        ids = None
+        if self.task.match_id:
+            batch, ids = take_ids(batch, name, self.number)
         rows = batch if self.task.single else long_form(name, batch, long_schema(self.task.schema))
+        if ids is not None:
+            rows = rows.append_column(MATCH_ID, ids)
         if self.task.late is not None:
             rows = rows.append_column(self.task.late, pa.nulls(rows.num_rows, self.task.late.type))
         return rows if rows.schema.equals(self.task.result) else rows.cast(self.task.result)

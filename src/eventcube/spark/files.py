@@ -21,7 +21,8 @@ from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
 from eventcube.spark.wide import selected
 
 CORRUPT = "_corrupt_record"
-_WRITE = {
+# How values are written as text.
+WRITTEN = {
     "escape": '"',
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -159,9 +160,9 @@ def write_folder(frame: DataFrame, path: str, format_: str) -> int:
         case "parquet":
             observed.write.mode("overwrite").parquet(path)
         case "csv":
-            _csv_frame(observed).write.mode("overwrite").options(header="true", **_WRITE).csv(path)
+            _csv_frame(observed).write.mode("overwrite").options(header="true", **WRITTEN).csv(path)
         case _:
-            observed.select(*_json_columns(frame)).write.mode("overwrite").options(**_WRITE).json(path)
+            observed.select(*json_columns(frame)).write.mode("overwrite").options(**WRITTEN).json(path)
     return int(observation.get["rows"])
 
 
@@ -172,7 +173,7 @@ def _csv_frame(frame: DataFrame) -> DataFrame:
     return plain.select(*[_text_ready(quoted(x.name), x.dataType, x.name) for x in plain.schema])
 
 
-def _json_columns(frame: DataFrame) -> list[Column]:
+def json_columns(frame: DataFrame) -> list[Column]:
     """The columns for JSON: durations in seconds."""
     return [
         _text_ready(quoted(x.name), x.dataType, x.name)

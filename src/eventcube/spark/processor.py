@@ -117,7 +117,7 @@ class BucketProcessor(StatefulProcessor):
         copy = LIVE.pop((self.task.name, number), None)
         if manifest is None:
             self._origin.update((self.task.origin(),))
-            return Copy(Bucket(self.task)), False
+            return Copy(Bucket(self.task, number)), False
         if copy is not None and copy.bucket.chunks == manifest.chunks:
             return copy, False
         origin = self._origin.get()
@@ -125,7 +125,7 @@ class BucketProcessor(StatefulProcessor):
         self.task.check_origin(bytes(origin[0]))
         known = {} if copy is None else copy.data
         data = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
-        return Copy(Bucket(self.task, manifest.chunks, data.values()), data), True
+        return Copy(Bucket(self.task, number, manifest.chunks, data.values()), data), True
 
     def _chunk(self, number: int) -> bytes:
         stored = self._chunks.getValue((number,))

@@ -29,12 +29,13 @@ from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.queries import fingerprint_of
 from eventcube.runtime.read_columns import read_times
 from eventcube.runtime.shared_result import check_shareable
-from eventcube.schema import INTERNAL, LATE_ROWS, EventSchema
+from eventcube.schema import INTERNAL, LATE_ROWS, MATCH_ID, EventSchema
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.columns import Batches, column, map_batches, microseconds
 from eventcube.spark.counters import AddCounters, bucket_counters
 from eventcube.spark.groups_stream import for_update_only
 from eventcube.spark.limit import tie_breakers
+from eventcube.spark.match_ids import check_has_ids, numbered
 from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, unpacked
 from eventcube.spark.passes import Keyed, Pass, passes
 from eventcube.spark.processor import BUCKET, DID, HAS, OUTPUT, BucketProcessor
@@ -74,7 +75,7 @@ class Stream(Request):
         """The results of all queries, and late rows if they are kept."""
         use_state_store(self.events.sparkSession, partitions(self.events))
         asked = passes(self.plans)
-        results = self._with_late(self.result_schema(asked[0].queries[0]))
+        results = self._with_late(self._with_ids(self.result_schema(asked[0].queries[0])))
         packed = reduce(DataFrame.union, [self._run(pass_, asked[:i], results) for i, pass_ in enumerate(asked)])
         observed = packed.observe(_next_name(), *_measures())
         found = map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
@@ -112,6 +113,8 @@ class Stream(Request):
         columns = self._columns(pass_)
         schema = self.options.schema(pa.schema([self.columns.field(name) for name in columns]))
         plans = self.plans_over(schema, pass_)
+        if self.options.match_id:
+            plans = {name: numbered(plan) for name, plan in plans.items()}
         ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
         queries = {name: plan.logical.query for name, plan in self.plans.items()}
         return BucketTask(
@@ -127,11 +130,19 @@ class Stream(Request):
             self.add_counters,
             results.field(LATE_ROWS) if self.options.keep_late else None,
             other,
+            self.options.match_id,
         )
 
     def _columns(self, pass_: Pass) -> list[str]:
         """The columns of a pass: those of all queries if late rows are kept, which have the same in each."""
         return self.needed_columns(list((self.plans if self.options.keep_late else pass_.plans).values()))
+
+    def _with_ids(self, results: pa.Schema) -> pa.Schema:
+        """The columns of the results, with one for the ids of matches if they are asked for."""
+        if not self.options.match_id:
+            return results
+        check_has_ids(self.plans, results)
+        return results.append(pa.field(MATCH_ID, pa.string(), nullable=False))
 
     def _with_late(self, results: pa.Schema) -> pa.Schema:
         """The columns of the results, with one for late rows if they are kept."""

@@ -15,8 +15,11 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options
 from eventcube.plan.planned import plan_queries
 from eventcube.runtime.queries import fingerprint_of
+from eventcube.runtime.shared_result import long_schema
+from eventcube.schema import MATCH_ID
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.limit import tie_breakers
+from eventcube.spark.match_ids import numbered
 from eventcube.spark.pack import EVENTS, PackBuckets, unpacked
 from eventcube.spark.processor import LIVE, BucketProcessor
 
@@ -25,20 +28,33 @@ _BUCKET = "bucket"
 
 
 def bucket_task(
-    queries: Mapping[str, Query], columns: pa.Schema, options: Options, buckets: int = 1, *, keep_late: bool = False
+    queries: Mapping[str, Query],
+    columns: pa.Schema,
+    options: Options,
+    buckets: int = 1,
+    *,
+    keep_late: bool = False,
+    match_id: bool = False,
 ) -> BucketTask:
     """The task of queries; a single one has a result with its columns."""
     schema = options.schema(columns)
     plans = plan_queries(queries, schema, options)
+    if match_id:
+        plans = {name: numbered(plan) for name, plan in plans.items()}
     plan = plan_shared(plans, options.concepts, options.sharing)
     ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-    (result,) = {q.plan.sink.schema for q in plan.queries.values()}
+    single = len(queries) == 1
+    if single:
+        (result,) = {q.plan.sink.schema for q in plan.queries.values()}
+    else:
+        result = long_schema(schema)
+        result = result.append(pa.field(MATCH_ID, pa.string())) if match_id else result
     fingerprint = fingerprint_of(queries, options)
     names = tuple(name for name in columns.names if name in ties)
     late = pa.field("late", pa.struct(columns)) if keep_late else None
     if late is not None:
         result = pa.schema([*(field.with_nullable(True) for field in result), late])
-    return BucketTask("task", plan, schema, True, result, names, buckets, fingerprint, late=late)
+    return BucketTask("task", plan, schema, single, result, names, buckets, fingerprint, late=late, match_id=match_id)
 
 
 def packs_of(events: pa.Table) -> list[bytes]:
