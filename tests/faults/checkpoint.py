@@ -1,4 +1,4 @@
-"""What Spark wrote down of a stream in its checkpoint: its micro-batches, their watermarks, and the files that each read."""
+"""What Spark noted of a stream in its checkpoint: micro-batches, their watermarks, and the files that each read."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +54,8 @@ def python_workers(session: int) -> tuple[list[Process], list[Process]]:
 
 def kill(pid: int) -> None:
     """Kill a process, unless it has ended by itself."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def wait_until(happened: Callable[[], object], what: str, within: float = 180, pause: float = 0.002) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,24 +67,21 @@ class Running:
     def finish(self) -> None:
         """Run all that there is to read."""
         with self.driver(once=True) as driver:
-            self.ended(driver)
+            driver.wait(timeout=ENDS_WITHIN)
         assert driver.returncode == 0, self.said
 
-    def ended(self, driver: subprocess.Popen[bytes]) -> None:
-        """Wait until the driver has ended by itself."""
-        with suppress(subprocess.TimeoutExpired):
-            driver.wait(timeout=ENDS_WITHIN)
-            return
-        # Python tells where it is, in the log.
-        driver.send_signal(signal.SIGABRT)
-        raise TimeoutError(self.said)
+    def wait(self, driver: subprocess.Popen[bytes], happened: Callable[[], bool], what: str) -> None:
+        """Wait for something that the driver does, which must not end before."""
+        wait_until(lambda: happened() or driver.poll() is not None, what, ENDS_WITHIN)
+        assert driver.poll() is None, self.said
+
+    def begun(self, driver: subprocess.Popen[bytes], batch: int) -> None:
+        """Wait until a micro-batch has begun."""
+        self.wait(driver, lambda: self.checkpoint.begun >= batch, f"the beginning of batch {batch}")
 
     def committed(self, driver: subprocess.Popen[bytes], batch: int) -> None:
         """Wait until a micro-batch is committed."""
-        wait_until(
-            lambda: self.checkpoint.committed >= batch or driver.poll() is not None, f"batch {batch}", ENDS_WITHIN
-        )
-        assert driver.poll() is None, self.said
+        self.wait(driver, lambda: self.checkpoint.committed >= batch, f"batch {batch}")
 
     @property
     def said(self) -> str:

@@ -38,11 +38,7 @@ class SessionStream:
     @property
     def retained(self) -> list[int]:
         """How many events the state had after each micro-batch."""
-        buckets = [
-            row["buckets"]
-            for progress in self.sink.progress
-            for row in progress.observedMetrics.values()
-        ]
+        buckets = [row["buckets"] for progress in self.sink.progress for row in progress.observedMetrics.values()]
         return [sum(bucket["held"] + bucket["retained"] for bucket in each) for each in buckets]
 
     def check(self) -> None:

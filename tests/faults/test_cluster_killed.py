@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.faults.processes import Process, kill, kill_session, members, processes, wait_until
+from tests.faults.processes import Process, kill, kill_session, members, processes
 from tests.faults.running import Running
 from tests.faults.workloads import Feed
 from tests.spark.cluster import standalone
@@ -29,7 +29,7 @@ def test_every_match_once(tmp_path: Path) -> None:
             assert len(executors(master)) == 2
             for batch in (1, 3):
                 run.arrive(next(waiting))
-                wait_until(lambda begun=batch: run.checkpoint.begun >= begun, "a micro-batch")
+                run.begun(driver, batch)
                 victim = executors(master)[0]
                 if batch == 1:
                     kill(victim.pid)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from subprocess import Popen
 
 import pyarrow as pa
 import pytest
 
-from tests.faults.processes import kill_session, members, wait_until
+from tests.faults.processes import kill_session, members
 from tests.faults.profile import IS_LONG, KILLS, random_of
 from tests.faults.running import Running
 from tests.faults.workloads import Feed
@@ -33,10 +32,9 @@ def test_every_match_once(workload: str, tmp_path: Path) -> None:
     for moment in moments:
         run.arrive(next(waiting), next(waiting))
         with run.driver() as driver:
-            reached = _reached(run, moment, driver)
-            wait_until(lambda: members(driver.pid), "a process")
+            is_reached = _awaits(run, moment, driver)
             run.arrive(next(waiting))
-            wait_until(lambda: reached() or driver.poll() is not None, moment)
+            run.wait(driver, is_reached, moment)
             time.sleep(rng.uniform(0, MOMENTS[moment]))
             assert driver.poll() is None, run.said
             killed = kill_session(driver.pid)
@@ -49,7 +47,7 @@ def test_every_match_once(workload: str, tmp_path: Path) -> None:
     assert within_batch
 
 
-def _reached(run: Running, moment: str, driver: Popen[bytes]) -> Callable[[], bool]:
+def _awaits(run: Running, moment: str, driver: Popen[bytes]) -> Callable[[], bool]:
     """Tells whether the driver has got as far as to the moment, since now."""
     checkpoint = run.checkpoint
     match moment:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.faults.profile import KILLS, random_of
-from tests.faults.running import Running
+from tests.faults.running import ENDS_WITHIN, Running
 from tests.faults.workloads import Feed
 
 
@@ -57,7 +57,7 @@ def test_the_query_says_so_and_goes_on(tmp_path: Path) -> None:
             space = rng.randint(60, 400)
             small.resize(small.used + space)
             with run.driver(once=True) as driver:
-                run.ended(driver)
+                driver.wait(timeout=ENDS_WITHIN)
             assert driver.returncode == 1, run.said
             assert "error[EC570]: a disk is full" in run.said[-600:], run.said
             print(f"{space} kB were enough until batch {run.checkpoint.committed}")

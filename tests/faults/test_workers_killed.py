@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tests.faults.processes import kill, python_workers, wait_until
+from tests.faults.processes import kill, python_workers
 from tests.faults.profile import KILLS, random_of
 from tests.faults.running import Running
 from tests.faults.workloads import Feed
@@ -25,7 +25,7 @@ def test_every_match_once(tmp_path: Path) -> None:
         for number in range(KILLS):
             before = run.checkpoint.committed
             run.arrive(next(waiting))
-            wait_until(lambda: run.checkpoint.begun > before, "a micro-batch")
+            run.begun(driver, before + 1)
             time.sleep(rng.uniform(0, 0.5))
             daemons, workers = python_workers(driver.pid)
             # Every other time the daemon, too, and then all of its workers; else some of them.
