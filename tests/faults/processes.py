@@ -58,7 +58,7 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(happened: Callable[[], object], what: str, within: float = 180, pause: float = 0.002) -> None:
+def wait_until(happened: Callable[[], object], what: str, within: float = 180, pause: float = 0.005) -> None:
     """Wait for something that another process does."""
     end = time.monotonic() + within
     while not happened():

@@ -16,10 +16,10 @@ from tests.spark.streams import Folder, Sink
 
 
 class SessionStream:
-    """A workload over a folder of files, one in each micro-batch."""
+    """A workload over a folder of files, one in each micro-batch, and what of them is taken."""
 
-    def __init__(self, spark: SparkSession, folder: Path, workload: str) -> None:
-        self.workload, self.counts = workload, ec.Counts()
+    def __init__(self, spark: SparkSession, folder: Path, workload: str, where: str = "true") -> None:
+        self.workload, self.where, self.counts = workload, where, ec.Counts()
         self.folder, self.sink = Folder(spark, folder / "in"), Sink(folder / "checkpoint")
         self.checkpoint = Checkpoint(self.sink.checkpoint)
 
@@ -27,7 +27,8 @@ class SessionStream:
         """Add files, and run all that there is to read; gives all matches and late rows so far."""
         self.folder.write(*tables)
         settings = {**SETTINGS, "lateness": f"{LATENESS} seconds", "counters": self.counts, "keep_late": True}
-        return self.sink.run(ec.match(self.folder.stream, queries_of(self.workload), **settings))
+        events = self.folder.stream.where(self.where)
+        return self.sink.run(ec.match(events, queries_of(self.workload), **settings))
 
     @property
     def late(self) -> pa.Table:

@@ -62,3 +62,13 @@ def test_a_jump_of_a_day(spark: SparkSession, tmp_path: Path) -> None:
     stream.check()
     last = pa.concat_tables(stream.sink.batches.values()).column("end").cast(pa.int64())
     assert pc.max(last).as_py() > START + (DAY + 120) * SECOND
+
+
+def test_events_of_tomorrow_can_be_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock of Spark knows better: the watermark stays where it was."""
+    now = time.time() - START / SECOND
+    pieces = Feed(3, begin=now - 120, jitter=4, behind=0).tables()
+    stream = SessionStream(spark, tmp_path, "keyed", where="ts < current_timestamp() + INTERVAL 1 HOUR")
+    stream.run(pieces[0], pa.concat_tables([pieces[1], events([now + DAY], ["A"], [1], first=3_000)]), pieces[2])
+    assert stream.counts["late"] == 0
+    stream.check()
