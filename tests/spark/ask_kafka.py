@@ -11,6 +11,8 @@ from random import Random
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import eventcube as ec
@@ -21,6 +23,18 @@ from eventcube.spark.sinks import BatchFolders
 COLUMNS = "ts timestamp, kind string, k bigint, id bigint"
 QUERY = "PATTERN SEQ(A a, !(C c, c.k = a.k), B b, a.k = b.k) WITHIN 20 seconds RETURN a.id AS a, b.id AS b"
 SETTINGS: dict[str, Any] = {"time": "ts", "type": "kind", "lateness": "1 minute"}
+AVRO = json.dumps(
+    {
+        "type": "record",
+        "name": "event",
+        "fields": [
+            {"name": "ts", "type": [{"type": "long", "logicalType": "timestamp-micros"}, "null"]},
+            {"name": "kind", "type": ["string", "null"]},
+            {"name": "k", "type": ["long", "null"]},
+            {"name": "id", "type": ["long", "null"]},
+        ],
+    }
+)
 POISON = (
     '{"ts": "2026-01-05T08:00:30Z", "kind": "A", "k": ',
     '{"ts": null, "kind": "A", "k": 1, "id": 1}',
@@ -51,6 +65,11 @@ def produce(spark: SparkSession, servers: str, values: Sequence[str]) -> None:
     frame.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "events").save()
 
 
+def produce_avro(servers: str, events: DataFrame) -> None:
+    records = events.where("ts IS NOT NULL").select(to_avro(F.struct("ts", "kind", "k", "id")).alias("value"))
+    records.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "avro").save()
+
+
 def run(writer: DataStreamWriter, checkpoint: Path) -> int:
     """Run all that there is to read; gives the number of micro-batches."""
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
@@ -71,7 +90,9 @@ def pairs(frame: DataFrame) -> list[tuple[int, int]]:
 
 
 def main(servers: str, folder: Path, jars: str) -> None:
-    settings = {"spark.jars": jars, "spark.driver.memory": "1g", "spark.eventcube.partitions": "2"}
+    delta = "org.apache.spark.sql.delta.catalog.DeltaCatalog", "io.delta.sql.DeltaSparkSessionExtension"
+    settings = dict(zip(("spark.sql.catalog.spark_catalog", "spark.sql.extensions"), delta, strict=True))
+    settings |= {"spark.jars": jars, "spark.driver.memory": "1g", "spark.eventcube.partitions": "2"}
     spark = start_session("local[2]", {**settings, "spark.sql.shuffle.partitions": "2"})
     values = records()
     produce(spark, servers, values)
@@ -92,6 +113,17 @@ def main(servers: str, folder: Path, jars: str) -> None:
     answer["replayed"] = pairs(ec.match(table, QUERY, **SETTINGS))
     set_aside = ec.set_aside(table, time="ts", type="kind")
     answer["poison"] = [row["value"] for row in set_aside.select("kafka.value").collect()]
+
+    tables = found.writeStream.format("delta").option("path", str(folder / "delta"))
+    run(tables, folder / "to_delta")
+    forget_last_commit(folder / "to_delta")
+    run(tables, folder / "to_delta")
+    answer["delta"] = pairs(spark.read.format("delta").load(str(folder / "delta")))
+
+    produce_avro(servers, table)
+    readings = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "avro").load()
+    parsed = readings.select(from_avro("value", AVRO).alias("event")).select("event.*")
+    answer["avro"] = pairs(ec.match(parsed, QUERY, **SETTINGS))
 
     to_topic = to_kafka(found).writeStream.format("kafka").option("topic", "found")
     to_topic = to_topic.option("kafka.bootstrap.servers", servers)

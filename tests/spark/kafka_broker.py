@@ -9,10 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pytest
-
 from eventcube.spark.java import find_java
-from tests.spark.kafka_jars import NoJarsError, broker_jars
+from tests.spark.kafka_jars import broker_jars
 
 STARTED_WITHIN = 90
 _ID = "MkU3OEVBNTcwNTJENDM2Qk"
@@ -120,10 +118,6 @@ class Broker:
 @contextmanager
 def broker(folder: Path) -> Iterator[Broker]:
     """A running broker, gone when the block ends, however it ends; skips the test where its jars cannot be had."""
-    try:
-        broker_jars()
-    except NoJarsError as error:
-        pytest.skip(str(error))
     running = Broker(folder)
     try:
         running.start()

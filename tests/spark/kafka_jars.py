@@ -1,4 +1,4 @@
-"""The jars of a Kafka broker and of Spark's connector, brought by Maven once on a machine."""
+"""Jars that tests of streams need beside Spark, brought by Maven once on a machine; without them, tests are skipped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 # Only what is in all of these is tested together; users name the connector alone, and Spark brings the rest.
 BROKER = ("org.apache.kafka:kafka_2.13:4.1.0", "org.slf4j:slf4j-nop:1.7.36")
 TOOLS = ("org.apache.kafka:kafka-tools:4.1.0",)
@@ -18,16 +20,23 @@ CONNECTOR = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.0",
 )
+# Formats of records and of tables.
+FORMATS = (
+    "org.apache.spark:spark-avro_2.13:4.1.1",
+    "io.delta:delta-spark_4.1_2.13:4.1.0",
+    "io.delta:delta-storage:4.1.0",
+)
 _ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-
-
-class NoJarsError(Exception):
-    """The jars cannot be had here."""
 
 
 def connector_jars() -> list[Path]:
     """Spark's connector and what it needs, for `spark.jars`."""
     return sorted(_fetched("connector", CONNECTOR, alone=CONNECTOR).glob("*.jar"))
+
+
+def format_jars() -> list[Path]:
+    """Avro and Delta for Spark."""
+    return sorted(_fetched("formats", FORMATS, alone=FORMATS).glob("*.jar"))
 
 
 def broker_jars() -> Path:
@@ -43,7 +52,7 @@ def _fetched(name: str, artifacts: Sequence[str], alone: Sequence[str]) -> Path:
         return folder
     maven = shutil.which("mvn")
     if maven is None:
-        raise NoJarsError("Maven (mvn) is not installed, which brings the jars of Kafka")
+        pytest.skip("Maven (mvn) is not installed, which brings the jars of Kafka")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as work:
         Path(work, "pom.xml").write_text(_pom(artifacts, alone))
@@ -55,7 +64,7 @@ def _fetched(name: str, artifacts: Sequence[str], alone: Sequence[str]) -> Path:
                 break
         else:
             said = [line for line in done.stdout.splitlines() if "ERROR" in line]
-            raise NoJarsError(f"Maven did not bring the jars of Kafka: {said[0][:300] if said else done.stderr[-300:]}")
+            pytest.skip(f"Maven did not bring the jars: {said[0][:300] if said else done.stderr[-300:]}")
         try:
             Path(work, "jars").rename(folder)
         except OSError:

@@ -16,7 +16,7 @@ from eventcube.cli import main
 from eventcube.cli.on_spark import Spark
 from tests.documents.pages import ROOT, Block, blocks
 
-PAGES = ("README.md", "docs/tutorial.md", "docs/flights.md", "docs/cube.md", "docs/streaming.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/flights.md", "docs/cube.md", "docs/streaming.md", "docs/sinks.md")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -19,7 +19,7 @@ from eventcube.errors import OptionError
 from eventcube.spark.kafka import events_from_kafka, events_of_records, to_kafka
 from tests.spark.ask_kafka import COLUMNS, POISON, QUERY, SETTINGS, records
 from tests.spark.kafka_broker import broker
-from tests.spark.kafka_jars import connector_jars
+from tests.spark.kafka_jars import connector_jars, format_jars
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the driver found."""
     folder = tmp_path_factory.mktemp("kafka")
     with broker(folder / "broker") as running:
-        for topic, partitions in (("events", 2), ("found", 1)):
+        for topic, partitions in (("events", 2), ("avro", 1), ("found", 1)):
             running.create_topic(topic, partitions)
-        jars = ",".join(map(str, connector_jars()))
+        jars = ",".join(map(str, [*connector_jars(), *format_jars()]))
         command = [sys.executable, "-m", "tests.spark.ask_kafka", running.servers, str(folder), jars]
         root = Path(__file__).parents[2]
         done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=400)
@@ -79,6 +79,12 @@ class TestBroker:
     def test_a_batch_that_runs_again_replaces_its_folder(self, answer: dict[str, Any], expected: Counter[Any]) -> None:
         assert answer["again"] == answer["folders"]
 
+    def test_delta_has_each_match_once(self, answer: dict[str, Any], expected: Counter[Any]) -> None:
+        assert Counter(map(tuple, answer["delta"])) == expected
+
+    def test_records_of_avro(self, answer: dict[str, Any], expected: Counter[Any]) -> None:
+        assert Counter(map(tuple, answer["avro"])) == expected
+
 
 # What is read of a value.
 VALUES = {
@@ -120,6 +126,8 @@ class TestRecords:
         with pytest.raises(OptionError, match="EC488"):
             events_of_records(frame, "ts timestamp, Kafka string")
         assert events_of_records(frame, "kafka bigint", None).collect() == [(1,)]
+        with pytest.raises(OptionError, match="EC414"):
+            events_of_records(frame, "bigint")
 
     def test_a_session_without_the_connector(self, spark: SparkSession) -> None:
         with pytest.raises(OptionError, match=r"EC487.*\n.*spark-sql-kafka-0-10_2.13:4"):

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from eventcube.errors import OptionError
+from eventcube.options import invalid_argument
 from eventcube.schema import INTERNAL, MATCH_ID
 from eventcube.spark.columns import column
 from eventcube.spark.files import WRITTEN, json_columns
@@ -74,9 +75,10 @@ def events_of_records(
     records: DataFrame, columns: str | StructType | pa.Schema, record: str | None = "kafka"
 ) -> DataFrame:
     """The events in records as Spark's connector reads them, for those who configure it themselves."""
-    if isinstance(columns, pa.Schema):
-        columns = from_arrow_schema(columns)
-    fields = StructType.fromDDL(columns) if isinstance(columns, str) else columns
+    fields = from_arrow_schema(columns) if isinstance(columns, pa.Schema) else columns
+    fields = StructType.fromDDL(fields) if isinstance(fields, str) else fields
+    if not isinstance(fields, StructType):
+        raise invalid_argument("columns", columns, "their names and types, as in 'ts TIMESTAMP, kind STRING'")
     if record is not None and record.lower() in (name.lower() for name in fields.names):
         raise OptionError(
             f"the events have a column {record!r}, which is that of the record itself",
