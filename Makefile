@@ -32,7 +32,7 @@ test-fast: $(STAMP) ## run the tests that need no Spark, in parallel
 test-spark: $(STAMP) ## run the tests that need Spark
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 
-test-faults: $(STAMP) ## kill, fill and feed streams as in production, for three minutes
+test-faults: $(STAMP) ## kill, fill and feed streams as in production, for some minutes
 	$(BIN)/python -m pytest -m faults $(PYTEST_ARGS)
 
 soak: $(STAMP) ## the same at length: FAULT_KILLS=… in each test that kills, at other moments with FAULT_SEED=…

@@ -15,7 +15,7 @@ from tests.spark.kafka_jars import connector_jars
 
 
 def test_it_goes_on(tmp_path: Path) -> None:
-    kills = KILLS // 2
+    kills = (KILLS + 1) // 2
     pieces = Feed(2 * kills + 1).tables()
     waiting = iter(pieces)
     with broker(tmp_path / "broker") as kafka:

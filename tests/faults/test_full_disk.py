@@ -53,7 +53,7 @@ def test_the_query_says_so_and_goes_on(tmp_path: Path) -> None:
     with disk(tmp_path / "disk") as small:
         run = Running(tmp_path / "run", "keyed", checkpoint=small.path / "checkpoint")
         run.arrive(*pieces)
-        for _ in range(KILLS // 2):
+        for _ in range((KILLS + 1) // 2):
             space = rng.randint(60, 400)
             small.resize(small.used + space)
             with run.driver(once=True) as driver:
