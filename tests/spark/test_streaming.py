@@ -344,7 +344,7 @@ class TestSettings:
             (f"{PAIR} LIMIT 3", {}, "EC491"),
             (PAIR, {"limit": 3}, "EC491"),
             (f"{PAIR} AGG COUNT(*) HAVING COUNT(*) > 1", {}, "EC492"),
-            (PAIR, {"until": 5}, "EC554"),
+            (PAIR, {"until": 5}, "EC604"),
         ],
     )
     def test_queries_that_a_stream_cannot_answer(

@@ -440,7 +440,7 @@ class TestUntil:
         "query", [f"PATTERN SEQ(A a, B b) WITHIN 5 us {end}" for end in ("LIMIT 1", "AGG COUNT(*)")]
     )
     def test_what_is_only_final_at_the_end(self, query: str) -> None:
-        with pytest.raises(OptionError, match="EC553"):
+        with pytest.raises(OptionError, match="EC603"):
             ec.match(self.EVENTS, query, type="kind", until=5)
 
     def test_a_time_that_cannot_be_read(self) -> None:

@@ -69,11 +69,11 @@ def _check(how: StreamOptions) -> None:
     elif how.checkpoint is None:
         raise OptionError(
             "--out needs --checkpoint: what was written already must be known at the next start",
-            code="EC552",
+            code="EC602",
             hint="name a folder that stays: --checkpoint checkpoint",
         )
     if how.late is not None and (how.out is None or "://" in how.out):
-        raise OptionError("--late needs --out with a folder", code="EC552", hint="--out matches --late late")
+        raise OptionError("--late needs --out with a folder", code="EC602", hint="--out matches --late late")
 
 
 def _refuse_other_results(how: StreamOptions) -> None:

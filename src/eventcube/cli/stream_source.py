@@ -125,7 +125,7 @@ class TopicSource:
         if how.columns is None:
             raise OptionError(
                 "the columns of events in a topic are not known",
-                code="EC555",
+                code="EC605",
                 hint="give them: --columns 'ts timestamp, kind string'",
             )
 
@@ -153,5 +153,5 @@ def read_topic(place: str) -> Topic | None:
         return None
     servers, _, topic = rest.partition("/")
     if not servers or not topic or "/" in topic:
-        raise OptionError(f"{place} is not a topic", code="EC555", hint="write kafka://host:9092/topic")
+        raise OptionError(f"{place} is not a topic", code="EC605", hint="write kafka://host:9092/topic")
     return Topic(servers, topic)

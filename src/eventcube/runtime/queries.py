@@ -79,7 +79,7 @@ def check_options(queries: Mapping[str, Query], options: Options) -> None:
             raise OptionError(
                 f"until gives the matches that a watermark decides, and query {name!r} has LIMIT or AGG, whose results "
                 "are only final at the end",
-                code="EC553",
+                code="EC603",
                 hint="leave until out, or LIMIT and AGG",
             )
     check_strategies(options.strategy, queries.values(), strategies())

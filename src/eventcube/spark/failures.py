@@ -15,6 +15,7 @@ _OURS = re.compile(
     r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\n\s*SQLSTATE|\Z)", re.MULTILINE | re.DOTALL
 )
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
+_FULL = "No space left on device"
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 # What says only where something failed, around what did.
 _AROUND = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "FOREACH_USER_FUNCTION_ERROR")
@@ -43,6 +44,12 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
     if ours:
         message, _, hint = ours[1].partition("\nhint: ")
         return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
+    if _FULL in text:
+        return InputError(
+            "a disk is full: that of the checkpoint, of the results, or of Spark's temporary files (spark.local.dir)",
+            code="EC620",
+            hint="make space and start again; a stream goes on from its checkpoint",
+        )
     conditions = [found for found in _CONDITION.finditer(text) if found[1] not in _AROUND]
     condition, detail = conditions[0].groups() if conditions else ("", text.strip().split("\n")[0])
     named = _FILE.search(detail)

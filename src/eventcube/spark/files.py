@@ -140,7 +140,7 @@ def without_rows(events: DataFrame, rows: DataFrame) -> DataFrame:
     if strange:
         raise InputError(
             f"the rows to leave out have a column {strange[0]!r}, and the events have not",
-            code="EC556",
+            code="EC606",
             hint="give the late rows of a stream over the same events",
         )
     types = {field.name: field.dataType for field in events.schema}

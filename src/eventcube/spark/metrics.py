@@ -116,7 +116,7 @@ class StreamMetrics(StreamingQueryListener):
                 self._log.open("a").close()
             except OSError as error:
                 raise OptionError(
-                    f"cannot write to {self._log}: {error.strerror}", code="EC551", hint="choose another file"
+                    f"cannot write to {self._log}: {error.strerror}", code="EC601", hint="choose another file"
                 ) from None
         self._server = None if port is None else MetricsServer(self.text, host, port)
         self.port = None if self._server is None else self._server.port

@@ -78,7 +78,7 @@ class MetricsServer:
             reason = getattr(error, "strerror", None) or error
             raise OptionError(
                 f"cannot serve metrics on {host}, port {port}: {reason}",
-                code="EC550",
+                code="EC600",
                 hint="choose a port that is free; 0 takes any, and `port` says which",
             ) from None
         self.port: int = self._server.server_address[1]

@@ -66,7 +66,7 @@ class Stream(Request):
             check_shareable(queries)
         if options.until is not None:
             raise OptionError(
-                "the events are a stream, whose watermark Spark moves", code="EC554", hint="leave until out"
+                "the events are a stream, whose watermark Spark moves", code="EC604", hint="leave until out"
             )
         super().__init__(events, queries, single, options)
         self.add_counters: AddCounters | None = None

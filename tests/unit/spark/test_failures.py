@@ -51,6 +51,17 @@ def test_an_error_of_ours_in_a_worker_comes_through_as_it_was() -> None:
     assert (error.code, error.message, error.hint) == ("EC306", "columns differ", "give all batches the same")
 
 
+def test_a_full_disk_is_told_whatever_failed_because_of_it() -> None:
+    said = (
+        "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] "
+        "Error writing state store files for provider RocksDBStateStore. SQLSTATE: 58030\n"
+        "\tat x.y(Z.scala:1)\nCaused by: java.io.IOException: No space left on device\n"
+    )
+    error = failure_to_error(PySparkException(said))
+    assert error.code == "EC620"
+    assert "checkpoint" in error.message
+
+
 def test_anything_else_is_told_in_one_line() -> None:
     error = failure_to_error(PySparkException("java.lang.OutOfMemoryError: Java heap space\n\tat x.y(Z.java)"))
     assert str(error) == "error[EC329]: Spark could not do it: Java heap space"

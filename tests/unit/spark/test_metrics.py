@@ -123,7 +123,7 @@ def test_it_serves_on_loopback_until_it_is_closed() -> None:
     with pytest.raises(HTTPError, match="404") as refused:
         urlopen(f"{address}/other")
     refused.value.close()
-    with pytest.raises(OptionError, match="EC550"):
+    with pytest.raises(OptionError, match="EC600"):
         StreamMetrics(session(), port=metrics.port)
     metrics.close()
     assert spark.streams.listeners == []
@@ -131,7 +131,7 @@ def test_it_serves_on_loopback_until_it_is_closed() -> None:
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="EC551"):
+    with pytest.raises(OptionError, match="EC601"):
         StreamMetrics(session(), log=tmp_path)
 
 
