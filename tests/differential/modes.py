@@ -35,6 +35,7 @@ from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
 from tests.differential.spread import check_spread, draw_spread
+from tests.differential.streamed import check_streamed, draw_streamed
 from tests.differential.workload import check_workload, draw_workload
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
@@ -207,6 +208,7 @@ MODES: Mapping[str, Mode] = {
     "changed": Mode(draw_workload, check_changed),
     "drilled": Mode(draw_drilled, check_changed),
     "spread": Mode(draw_spread, check_spread),
+    "stream": Mode(draw_streamed, check_streamed),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),

@@ -24,6 +24,7 @@ PAGES = (
     "docs/streaming.md",
     "docs/stream_command.md",
     "docs/sinks.md",
+    "docs/upgrades.md",
 )
 
 

@@ -25,10 +25,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import eventcube as ec
 from eventcube.errors import OptionError
+from eventcube.spark.bucket_names import group_names, place_of, spark_hash
 from eventcube.spark.java import find_java
 from eventcube.spark.settings import PARTITIONS
 from eventcube.spark.state_store import PROVIDER, ROCKSDB
-from eventcube.spark.stream import group_names, spark_hash
 from tests.differential.compare import oracle_matches, read_settings
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Case, random_case, to_arrow
@@ -386,7 +386,11 @@ class TestSettings:
         numbers = spark.range(-5, 50).select(F.col("id").cast("int"), F.hash(F.col("id").cast("int"))).collect()
         assert [spark_hash(number) for number, _ in numbers] == [hashed for _, hashed in numbers]
         for count in (1, 2, 4, 7, 16):
-            assert [spark_hash(name) % count for name in group_names(count)] == list(range(count))
+            for place in (0, 3):
+                names = group_names(count, place)
+                assert [spark_hash(name) % count for name in names] == list(range(count))
+                assert place * 1_000_000 in names
+                assert {place_of(name) for name in names} == {place}
 
 
 def streamed_cases(count: int) -> Iterator[tuple[int, Case]]:

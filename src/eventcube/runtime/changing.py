@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from eventcube import markup
 from eventcube.engine.reuse.derive import derivation_between
-from eventcube.engine.succession import is_past
 from eventcube.errors import OptionError, did_you_mean
 from eventcube.language.syntax import Query
 from eventcube.plan.planned import Planned
@@ -81,7 +80,7 @@ def add_query(runtime: Runtime, name: str, query: str | Query, source: str | Non
         return answer
     plans = {**runtime.plans, **runtime.plans_of(added, workload.schema)}
     now = workload.now
-    together = runtime.plan_together(plans, {**_added(workload), name: now})
+    together = runtime.plan_together(plans, {**workload.added, name: now})
     _turn_to(runtime, {**runtime.queries, **added}, plans, together)
     # Without any event so far, everything is still to come.
     since = moment_of(now, workload.schema) if workload.ingest.arrived else None
@@ -97,7 +96,7 @@ def answer_from(runtime: Runtime, name: str, query: Query, source: str) -> Answe
     workload = runtime.workload
     assert workload is not None
     plans = {**runtime.plans, **runtime.plans_of({name: query}, workload.schema)}
-    times = _added(workload)
+    times = workload.added
     times |= {name: times[source]} if source in times else {}
     together = runtime.plan_together(plans, times)
     derivation = derivation_between(together, plans, source, name)
@@ -134,19 +133,15 @@ def remove_query(runtime: Runtime, name: str) -> list[Any]:
         return []
     results = [runtime.shaped(name, batch) for batch in workload.engine.queries[name].finish() if batch.num_rows]
     plans = {other: plan for other, plan in runtime.plans.items() if other != name}
-    _turn_to(runtime, left, plans, runtime.plan_together(plans, _added(workload)))
+    _turn_to(runtime, left, plans, runtime.plan_together(plans, workload.added))
     return results
 
 
 def settle(runtime: Runtime) -> None:
     """Let queries that were added share the events with others, once no event is left from before that."""
     workload = runtime.workload
-    if workload is None:
-        return
-    state = workload.engine.state
-    times = [query.since for query in workload.plan.queries.values() if query.since is not None]
-    if times and any(is_past(since, state) for since in times):
-        _turn_to(runtime, runtime.queries, runtime.plans, runtime.plan_together(runtime.plans, _added(workload)))
+    if workload is not None and workload.can_settle:
+        _turn_to(runtime, runtime.queries, runtime.plans, runtime.plan_together(runtime.plans, workload.added))
 
 
 def _turn_to(
@@ -158,13 +153,3 @@ def _turn_to(
     workload.turn_to(together)
     runtime.set_queries(queries)
     runtime.use_workload(workload, dict(plans))
-
-
-def _added(workload: Workload) -> dict[str, int]:
-    """The queries that do not see all events that are left, with the times since which they do."""
-    state = workload.engine.state
-    return {
-        name: query.since
-        for name, query in workload.plan.queries.items()
-        if query.since is not None and not is_past(query.since, state)
-    }

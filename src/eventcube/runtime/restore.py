@@ -7,7 +7,7 @@ checked, and a state that breaks one is refused before the runtime changes.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -71,7 +71,7 @@ def _whole(state: _State, runtime: Runtime) -> tuple[Workload | None, dict[str, 
             hint="restore it into a Runtime made with the same queries, columns and options",
         )
     schema = state_v1.schema_of(header) if version == 1 else header.get("schema")
-    workload, plans = (None, {}) if schema is None else _planned(schema, _added(header, runtime), runtime)
+    workload, plans = (None, {}) if schema is None else _planned(schema, added_in(header, runtime.queries), runtime)
     if version == 1:
         header, tables = state_v1.upgrade(header, tables, workload)
     check_fields(header, {"fingerprint"}, () if workload is None else {"schema", "workload"})
@@ -82,11 +82,11 @@ def _whole(state: _State, runtime: Runtime) -> tuple[Workload | None, dict[str, 
     return workload, plans
 
 
-def _added(header: Mapping[str, Any], runtime: Runtime) -> dict[str, int]:
-    """The queries that were added while the saved state's runtime ran, with the times since which they see events."""
+def added_in(header: Mapping[str, Any], queries: Iterable[str]) -> dict[str, int]:
+    """The queries that were added to others at work before a state was saved, and since when they see events."""
     saved = header.get("workload", {})
     added = saved.get("added", {}) if isinstance(saved, dict) else {}
-    if not isinstance(added, dict) or not set(added) <= set(runtime.queries):
+    if not isinstance(added, dict) or not set(added) <= set(queries):
         raise DamagedStateError("it names queries that it does not have")
     return {name: integer(time, -BOUND, BOUND, "added") for name, time in added.items()}
 

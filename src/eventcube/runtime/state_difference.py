@@ -19,7 +19,12 @@ def other_queries(saved: object, own: str) -> str:
         theirs, ours = _read(str(saved)), _read(own)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return ""
-    return _listed(chain.from_iterable(_differences(what, theirs[what], ours[what]) for what in ours))
+    return differences(theirs, ours)
+
+
+def differences(saved: Mapping[str, Mapping[str, str]], own: Mapping[str, Mapping[str, str]]) -> str:
+    """What differs between values with names, by what they are; nothing if they are the same."""
+    return _listed(chain.from_iterable(_differences(what, saved[what], own[what]) for what in own))
 
 
 def other_columns(saved: pa.Schema, own: pa.Schema) -> str:

@@ -22,6 +22,7 @@ from eventcube.engine.saved import (
     unlisted,
 )
 from eventcube.engine.state import NOTHING, Version
+from eventcube.engine.succession import is_past
 from eventcube.errors import OptionError
 from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.ingest import Ingest
@@ -73,6 +74,19 @@ class Workload:
         self.ingest.turn_to(plan.types, needs_all=_needs_all(plan))
         self._former_lines.add(self._line)
         self._line = secrets.randbits(48)
+
+    @property
+    def added(self) -> dict[str, int]:
+        """The queries that do not see all events that are left, with the times since which they do."""
+        state = self.engine.state
+        since = {name: query.since for name, query in self.plan.queries.items()}
+        return {name: time for name, time in since.items() if time is not None and not is_past(time, state)}
+
+    @property
+    def can_settle(self) -> bool:
+        """Whether a query that was added can share the events with others, as none is left from before that."""
+        times = [query.since for query in self.plan.queries.values() if query.since is not None]
+        return any(is_past(time, self.engine.state) for time in times)
 
     @property
     def now(self) -> int:

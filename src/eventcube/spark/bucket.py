@@ -5,10 +5,8 @@ Nothing here needs Spark, so it can be tested without it.
 
 from __future__ import annotations
 
-import base64
-import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,32 +16,33 @@ import pyarrow.compute as pc
 from eventcube.engine.saved import DamagedStateError, Saved
 from eventcube.engine.state import NOTHING
 from eventcube.errors import OptionError
+from eventcube.options import Options
 from eventcube.plan.workload import WorkloadPlan
+from eventcube.runtime.restore import added_in
 from eventcube.runtime.shared_result import long_form, long_schema
-from eventcube.runtime.snapshot import damaged, read, short_identity, write
-from eventcube.runtime.state_difference import other_columns, other_queries
+from eventcube.runtime.snapshot import damaged, read, write
 from eventcube.runtime.workload import Workload
 from eventcube.schema import LATE, MATCH_ID, REASON, EventSchema
 from eventcube.spark.chunks import Chunk, place_of_next
 from eventcube.spark.counters import AddCounters
 from eventcube.spark.match_ids import take_ids
-from eventcube.spark.settings import PARTITIONS
+from eventcube.spark.origin import Origin
+from eventcube.spark.replan import plan_of
 
-_FORMAT = 1
 # The tables of a state with rows that chunks are measured by.
 _ROWS = ("ingest/held", "events/rows", "/groups")
-_HINT = "start it with a new checkpoint, or with the queries, settings and columns of the old one"
 
 
 @dataclass(frozen=True, slots=True)
 class BucketTask:
-    """What runs in the buckets of a stream, as data. `schema` has the columns of the events; `single`: there is one
-    query, and the result has its columns.
+    """What runs in the buckets of a pass of a stream, as data. `schema` has the columns of the events; `single`: there
+    is one query, and the result has its columns.
 
     `name` tells the live copies of one stream from those of others; `ties` are the columns that order events of equal
-    rank, where their order matters; `buckets` is their number; `fingerprint` has the queries and settings. `late` is
-    the field of the result with late rows, if they are kept, and `other` the column of the events that tells which of
-    them another pass gets, too, and counts. `match_id`: the result has a column with what identifies a match.
+    rank, where their order matters; `origin` is what the states of the stream are of, and `place` that of the pass in
+    it. `options` are those that the queries were planned with. `late` is the field of the result with late rows, if
+    they are kept, and `other` the column of the events that tells which of them another pass gets, too, and counts.
+    `match_id`: the result has a column with what identifies a match.
     """
 
     name: str
@@ -52,68 +51,68 @@ class BucketTask:
     single: bool
     result: pa.Schema
     ties: tuple[str, ...]
-    buckets: int
-    fingerprint: str
+    origin: Origin
+    place: int
+    options: Options
     add_counters: AddCounters | None = None
     late: pa.Field | None = None
     other: str | None = None
     match_id: bool = False
 
     @property
-    def identity(self) -> str:
-        """A hash of what must be the same to go on from a state."""
-        return short_identity(self.fingerprint, self.schema.columns)
-
-    def origin(self) -> bytes:
-        """What a state is of, stored beside it."""
-        columns = base64.b64encode(self.schema.columns.serialize().to_pybytes()).decode()
-        stored = {"format": _FORMAT, "buckets": self.buckets, "fingerprint": self.fingerprint, "columns": columns}
-        return json.dumps(stored).encode()
-
-    def check_origin(self, data: bytes) -> None:
-        """Refuse a state of another number of buckets, of other queries or of other columns."""
-        origin: dict[str, Any] = json.loads(data)
-        if origin["format"] != _FORMAT:
-            raise OptionError(
-                f"the checkpoint has format {origin['format']}, this eventcube reads format {_FORMAT}", code="EC411"
-            )
-        if origin["buckets"] != self.buckets:
-            raise OptionError(
-                f"the checkpoint has its state in {origin['buckets']} buckets, and now there are {self.buckets}",
-                code="EC494",
-                hint=f'spark.conf.set("{PARTITIONS}", "{origin["buckets"]}") before ec.match',
-            )
-        if origin["fingerprint"] != self.fingerprint:
-            difference = other_queries(origin["fingerprint"], self.fingerprint)
-            raise OptionError(f"the checkpoint is of other queries or settings{difference}", code="EC412", hint=_HINT)
-        columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(origin["columns"])))
-        if not columns.equals(self.schema.columns):
-            difference = other_columns(columns, self.schema.columns)
-            raise OptionError(f"the checkpoint is of events with other columns{difference}", code="EC412", hint=_HINT)
+    def texts(self) -> Mapping[str, str]:
+        """The texts of the queries."""
+        return self.origin.passes[self.place].queries
 
 
 class Bucket:
-    """The engine of a bucket, and the chunks that its state was saved in; it goes on from saved ones."""
+    """The engine of a bucket, and the chunks that its state was saved in; it goes on from saved ones.
+
+    `before` is what these are of. If its queries are others, those that stay keep what they have; those that come see
+    the events from `now` on, a time (microseconds).
+    """
 
     def __init__(
-        self, task: BucketTask, number: int, chunks: tuple[Chunk, ...] = (), saved: Iterable[bytes] = ()
+        self,
+        task: BucketTask,
+        number: int,
+        chunks: tuple[Chunk, ...] = (),
+        saved: Iterable[bytes] = (),
+        before: Origin | None = None,
+        now: int = 0,
     ) -> None:
         self.task, self.number, self.chunks = task, number, chunks
-        self.workload = Workload(task.plan, task.schema, ties=task.ties, by_content=task.match_id)
-        for data in saved:
-            self._apply(data)
-        self._counted = self.workload.counters
-
-    def _apply(self, data: bytes) -> None:
-        _, header, tables = read(data)
-        if header.get("of") != self.task.identity:
-            raise damaged("one of its chunks is of another stream")
+        before = before or task.origin
+        texts = before.passes[task.place].queries
         try:
-            saved = Saved(header["workload"], tables)
-            self.workload.apply(saved)
-            saved.check_all_taken()
+            self.workload = self._restored(before, [read(data)[1:] for data in saved])
         except DamagedStateError as error:
             raise damaged(str(error)) from None
+        if [*texts.items()] != [*task.texts.items()]:
+            added = {name: time for name, time in self.workload.added.items() if name in task.texts}
+            fresh = [name for name in task.texts if name not in texts]
+            self.workload.turn_to(plan_of(task, task.texts, added | dict.fromkeys(fresh, now)))
+        self._counted = self.workload.counters
+
+    def _restored(self, before: Origin, states: list[tuple[dict[str, Any], dict[str, Any]]]) -> Workload:
+        """The workload that saved it, at the point where it was saved."""
+        task, identity = self.task, before.identity(self.task.place)
+        texts = before.passes[task.place].queries
+        added = added_in(states[0][0], texts) if states else {}
+        plan = plan_of(task, texts, added)
+        workload = Workload(plan, task.schema, ties=task.ties, by_content=task.match_id)
+        for chunk, (header, tables) in zip(self.chunks, states, strict=True):
+            if header.get("of") != identity:
+                raise DamagedStateError("one of its chunks is of another stream")
+            saved = Saved(header.get("workload", {}), tables)
+            try:
+                workload.apply(saved)
+            except OptionError as error:
+                raise DamagedStateError(error.message) from None
+            saved.check_all_taken()
+            if workload.version != chunk.version:
+                raise DamagedStateError("one of its chunks is not the one that its list names")
+        return workload
 
     def run(self, packs: Iterable[bytes], watermark: int) -> Iterator[pa.RecordBatch]:
         """Advance the watermark (microseconds), and take events; gives the results that are final, and late rows.
@@ -121,6 +120,8 @@ class Bucket:
         The watermark is first: that of the micro-batch says which of its events are late. What is not late is after
         it, so it waits for the next.
         """
+        if self.workload.can_settle:
+            self.workload.turn_to(plan_of(self.task, self.task.texts, self.workload.added))
         # Spark's watermark begins at 0, and is then no watermark yet: events before 1970 are not late.
         if watermark > 0:
             for name, batch in self.workload.advance(watermark):
@@ -200,8 +201,11 @@ class Bucket:
         retained = self.retained + sum(rows for rows, _ in groups)
         fresh = now.arrived - before.arrived + now.sequence - before.sequence + sum(rows for _, rows in groups)
         stay, tier = place_of_next(self.chunks, min(fresh, retained), retained)
+        if self.workload.had_other_queries(before):
+            stay, tier = (), 0
         saved = self.workload.changes(stay[-1].version if stay else NOTHING)
-        data = write({"of": self.task.identity, "workload": saved.values}, saved.tables)
+        identity = self.task.origin.identity(self.task.place)
+        data = write({"of": identity, "workload": saved.values}, saved.tables)
         rows = sum(table.num_rows for name, table in saved.tables.items() if name.endswith(_ROWS))
         chunk = Chunk(secrets.randbits(62), tier, rows, len(data), now)
         self.chunks = (*stay, chunk)

@@ -14,7 +14,12 @@ import json
 from dataclasses import dataclass
 
 from eventcube.engine.state import Version
+from eventcube.errors import OptionError
+from eventcube.runtime.snapshot import damaged
 
+# The format of what a bucket stores: what it is of, the list of its chunks, and these. A checkpoint of a later format
+# is refused; one of an earlier format must be read.
+FORMAT = 1
 # How many chunks of a tier become one of the next.
 PER_TIER = 16
 
@@ -43,16 +48,26 @@ class Manifest:
     def to_bytes(self) -> bytes:
         """The manifest as it is stored."""
         chunks = [[c.number, c.tier, c.rows, c.size, *c.version.numbers, c.version.line] for c in self.chunks]
-        return json.dumps({"chunks": chunks, "timer": self.timer}, separators=(",", ":")).encode()
+        stored = {"format": FORMAT, "chunks": chunks, "timer": self.timer}
+        return json.dumps(stored, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Manifest:
         """A stored manifest."""
-        stored = json.loads(data)
-        chunks = tuple(
-            Chunk(number, tier, rows, size, Version(*at)) for number, tier, rows, size, *at in stored["chunks"]
-        )
-        return cls(chunks, stored["timer"])
+        try:
+            stored = json.loads(data)
+            if stored["format"] > FORMAT:
+                raise OptionError(
+                    f"the checkpoint has format {stored['format']}, this eventcube reads formats up to {FORMAT}",
+                    code="EC411",
+                    hint="run the stream with the version of eventcube that wrote the checkpoint, or a later one",
+                )
+            chunks = tuple(
+                Chunk(number, tier, rows, size, Version(*at)) for number, tier, rows, size, *at in stored["chunks"]
+            )
+            return cls(chunks, stored["timer"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise damaged(f"the list of its chunks cannot be read: {error!r}") from None
 
 
 def place_of_next(chunks: tuple[Chunk, ...], fresh: int, retained: int) -> tuple[tuple[Chunk, ...], int]:

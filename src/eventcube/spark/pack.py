@@ -47,23 +47,53 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
-class PackBuckets:
-    """Packs events by bucket, whose number they have in a column; in the packed rows each bucket has a `name`."""
+class Spread:
+    """How the events of a pass are spread over its buckets: each event has the number of its bucket in a column, null
+    if the pass does not take it. In packed rows each bucket has a name, and events have these columns.
+    """
 
     bucket: str
     names: tuple[int, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackBuckets:
+    """Packs events by bucket, for each pass; in all passes but the first a column tells whether one before takes them.
+
+    A bucket that gets no events gets an empty row: all of them run in each micro-batch.
+    """
+
+    passes: tuple[Spread, ...]
+    other: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of packed events: for each chunk of the input, one row for each bucket that gets some of it."""
-        count = len(self.names)
-        for events in chunks_of(batches, count):
-            buckets = np.asarray(events.column(self.bucket))
-            events = events.drop_columns([self.bucket])
-            if count > 1:
-                events = events.take(pa.array(order_by_task(buckets, count)))
-            packed = pack_by_task(events, np.bincount(buckets, minlength=count))
-            names = pa.array(self.names, pa.int32()).take(packed.column(0))
-            yield pa.RecordBatch.from_arrays([names, packed.column(1)], schema=PACKED)
+        left = {name for spread in self.passes for name in spread.names}
+        for events in chunks_of(batches, max(len(spread.names) for spread in self.passes)):
+            elsewhere = np.zeros(len(events), np.bool_)
+            for place, spread in enumerate(self.passes):
+                taken = np.asarray(events.column(spread.bucket).is_valid())
+                own = events.select(spread.columns)
+                own = own.append_column(self.other, pa.array(elsewhere)) if place else own
+                buckets = np.asarray(events.column(spread.bucket).drop_null())
+                packed = _packed(own if taken.all() else own.filter(pa.array(taken)), buckets, spread.names)
+                left -= {*packed.column(0).to_pylist()}
+                yield packed
+                elsewhere = elsewhere | taken
+        if left:
+            rows = [pa.array(sorted(left), pa.int32()), pa.array([b""] * len(left), pa.binary())]
+            yield pa.RecordBatch.from_arrays(rows, schema=PACKED)
+
+
+def _packed(events: pa.Table, buckets: Ints, names: tuple[int, ...]) -> pa.RecordBatch:
+    """Events packed by bucket, under the names of these."""
+    if len(names) > 1:
+        events = events.take(pa.array(order_by_task(buckets, len(names))))
+    packed = pack_by_task(events, np.bincount(buckets, minlength=len(names)))
+    return pa.RecordBatch.from_arrays(
+        [pa.array(names, pa.int32()).take(packed.column(0)), packed.column(1)], schema=PACKED
+    )
 
 
 def chunks_of(batches: Iterator[pa.RecordBatch], tasks: int) -> Iterator[pa.Table]:

@@ -8,7 +8,7 @@ engine is built from the chunks of the state, of which only those are read that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,11 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from eventcube.runtime.snapshot import damaged
 from eventcube.spark.bucket import Bucket, BucketTask
+from eventcube.spark.bucket_names import place_of
 from eventcube.spark.chunks import Manifest
+from eventcube.spark.origin import Origin
 from eventcube.spark.pack import EVENTS, write_stream
 
 if TYPE_CHECKING:
@@ -51,10 +54,10 @@ OUTPUT = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
 
 
 class BucketProcessor(StatefulProcessor):
-    """Runs buckets; gives their results and late rows, packed as Arrow streams, and what they did."""
+    """Runs the buckets of all passes; gives their results and late rows, packed as Arrow streams, and what they did."""
 
-    def __init__(self, task: BucketTask) -> None:
-        self.task = task
+    def __init__(self, tasks: Sequence[BucketTask]) -> None:
+        self.tasks = tasks
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -69,7 +72,7 @@ class BucketProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         # The last column, by its place: on their way here columns lose names that begin with an underscore.
-        packs = [bytes(pack) for frame in rows for pack in frame.iloc[:, -1]]
+        packs = [bytes(pack) for frame in rows for pack in frame.iloc[:, -1] if len(pack)]
         return self._run(key[0], packs, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(  # noqa: N802
@@ -87,8 +90,8 @@ class BucketProcessor(StatefulProcessor):
         """Run a bucket, as its timer has `fired` or there is input; the watermark is in milliseconds, as Spark's is."""
         clock = Stopwatch()
         stored = self._manifest.get()
-        manifest = Manifest.from_bytes(stored[0]) if stored is not None else None
-        copy, is_restored = self._copy(number, manifest)
+        manifest = Manifest.from_bytes(bytes(stored[0])) if stored is not None else None
+        copy, is_restored = self._copy(number, manifest, watermark)
         bucket = copy.bucket
         did = Counter(restored=int(is_restored), restore_us=clock.lap())
         for batch in bucket.run(packs, watermark * 1000):
@@ -100,36 +103,41 @@ class BucketProcessor(StatefulProcessor):
         did["match_us"] += clock.lap()
         # Not the counters of a live copy: it may be of a micro-batch before, whose counters Spark no longer collects.
         counted = bucket.take_counters()
-        if self.task.add_counters is not None:
-            self.task.add_counters(counted)
+        if (add := self.tasks[place_of(number)].add_counters) is not None:
+            add(counted)
         if manifest is not None and manifest.timer is not None and not fired:
             self._handle.deleteTimer(manifest.timer)
         written = self._save(copy, watermark)
-        _keep((self.task.name, number), copy)
+        _keep((bucket.task.name, number), copy)
         did.update(counted, written_bytes=written, save_us=clock.lap())
         yield _report(number, {name: did[name] for name in DID} | bucket.sizes)
 
-    def _copy(self, number: int, manifest: Manifest | None) -> tuple[Copy, bool]:
+    def _copy(self, number: int, manifest: Manifest | None, watermark: int) -> tuple[Copy, bool]:
         """The copy of a bucket, if it has the state of the manifest; else one built from that state, and True.
 
         It is not live while it runs: of a run that fails nothing remains.
         """
-        copy = LIVE.pop((self.task.name, number), None)
+        origin = self.tasks[0].origin
+        copy = LIVE.pop((self.tasks[0].name, number), None)
         if manifest is None:
-            self._origin.update((self.task.origin(),))
-            return Copy(Bucket(self.task, number)), False
+            self._origin.update((origin.to_bytes(),))
+            return Copy(Bucket(self.tasks[place_of(number)], number)), False
         if copy is not None and copy.bucket.chunks == manifest.chunks:
             return copy, False
-        origin = self._origin.get()
-        assert origin is not None
-        self.task.check_origin(bytes(origin[0]))
+        if (before := self._origin.get()) is None:
+            raise damaged("it does not say what it is of")
+        former = Origin.from_bytes(bytes(before[0]))
+        if (data := former.followed_by(origin).to_bytes()) != bytes(before[0]):
+            self._origin.update((data,))
         known = {} if copy is None else copy.data
-        data = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
-        return Copy(Bucket(self.task, number, manifest.chunks, data.values()), data), True
+        saved = {c.number: known.get(c.number) or self._chunk(c.number) for c in manifest.chunks}
+        task = self.tasks[place_of(number)]
+        return Copy(Bucket(task, number, manifest.chunks, saved.values(), former, former.after(watermark)), saved), True
 
     def _chunk(self, number: int) -> bytes:
         stored = self._chunks.getValue((number,))
-        assert stored is not None
+        if stored is None:
+            raise damaged("one of its chunks is missing")
         return bytes(stored[0])
 
     def _save(self, copy: Copy, watermark: int) -> int:

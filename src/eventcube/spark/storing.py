@@ -7,7 +7,7 @@ removes the chunks that have left the window.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -29,8 +29,8 @@ def storing_dataframe(events: DataFrame, query: str, **settings: Unpack[Settings
 
 
 class _StoringStream(Stream):
-    def operator(self, task: BucketTask) -> StatefulProcessor:
-        (query,) = task.plan.queries.values()
+    def operator(self, tasks: Sequence[BucketTask]) -> StatefulProcessor:
+        (query,) = tasks[0].plan.queries.values()
         return _Storing((query.plan.scan.width or 0) // 1000)
 
 

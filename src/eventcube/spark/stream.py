@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import count
 
@@ -25,19 +24,21 @@ from eventcube.language.syntax import Query
 from eventcube.options import Options
 from eventcube.plan.expressions import ColumnRef
 from eventcube.plan.logical import LogicalQuery
+from eventcube.plan.planned import Planned
 from eventcube.plan.suspicions import missing_window
-from eventcube.runtime.queries import fingerprint_of
 from eventcube.runtime.read_columns import read_times
 from eventcube.runtime.shared_result import check_shareable
 from eventcube.schema import INTERNAL, LATE_ROWS, MATCH_ID, EventSchema
 from eventcube.spark.bucket import BucketTask
+from eventcube.spark.bucket_names import group_names
 from eventcube.spark.columns import Batches, column, map_batches, microseconds
 from eventcube.spark.counters import AddCounters, bucket_counters
 from eventcube.spark.groups_stream import for_update_only
 from eventcube.spark.limit import tie_breakers
 from eventcube.spark.match_ids import check_has_ids, numbered
-from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, unpacked
-from eventcube.spark.passes import Keyed, Pass, passes
+from eventcube.spark.origin import Origin, PassOrigin, delay_of, texts_of
+from eventcube.spark.pack import EVENTS, PACKED, TASK, PackBuckets, Spread, unpacked
+from eventcube.spark.passes import Keyed, Pass, Whole, passes
 from eventcube.spark.processor import BUCKET, DID, HAS, OUTPUT, BucketProcessor
 from eventcube.spark.pushdown import usable
 from eventcube.spark.request import Request, normalized
@@ -50,8 +51,6 @@ _BUCKET = INTERNAL + "bucket"
 _TICK = INTERNAL + "tick"
 _OTHER = INTERNAL + "other"
 _numbers = count(1)
-# The names of the buckets of a pass are this far from those of the one before.
-_PASS = 1_000_000
 # Before all events: no time that can be used is so early.
 _NEVER = -(2**62)
 
@@ -78,27 +77,36 @@ class Stream(Request):
     def frame(self) -> DataFrame:
         """The results of all queries, and late rows if they are kept."""
         use_state_store(self.events.sparkSession, partitions(self.events))
-        asked = passes(self.plans)
+        asked = self._passes()
         results = self._with_late(self._with_ids(self.result_schema(asked[0].queries[0])))
-        packed = reduce(DataFrame.union, [self._run(pass_, asked[:i], results) for i, pass_ in enumerate(asked)])
+        # One read and one operator for all passes: it sees every change of them, and Spark commits one state.
+        packed = map_batches(self._events(asked), PackBuckets(self._spreads(asked), _OTHER), PACKED)
+        operator = self.operator(self._tasks(asked, results))
+        packed = packed.groupBy(TASK).transformWithStateInPandas(operator, OUTPUT, self._mode, "eventTime")
         observed = packed.observe(_next_name(), *_measures())
         found = map_batches(observed.select(EVENTS).where(F.col(EVENTS).isNotNull()), _unpacked, results)
         return for_update_only(found) if self._mode == "update" else found
 
-    def _run(self, pass_: Pass, earlier: Sequence[Pass], results: pa.Schema) -> DataFrame:
-        """The packed results of a pass: its events, packed by bucket, and then the buckets."""
-        key = self._key(pass_)
-        buckets = partitions(self.events) if key else 1
-        task = self._task(pass_, buckets, results, _OTHER if earlier else None)
-        events = self._events(pass_, key, buckets, earlier)
-        names = group_names(buckets, len(earlier) * _PASS)
-        packed = map_batches(events, PackBuckets(_BUCKET, names), PACKED)
-        operator = self.operator(task)
-        return packed.groupBy(TASK).transformWithStateInPandas(operator, OUTPUT, self._mode, "eventTime")
+    def _passes(self) -> list[Pass]:
+        """The queries by the columns that spread their events over buckets, in the order of these."""
+        by_key: dict[tuple[str, ...], dict[str, Planned]] = {}
+        for pass_ in passes(self.plans):
+            by_key.setdefault(self._key(pass_), {}).update(pass_.plans)
+        return [Pass(plans, Keyed(key) if key else Whole()) for key, plans in sorted(by_key.items())]
 
-    def operator(self, task: BucketTask) -> StatefulProcessor:
+    def _spreads(self, asked: Sequence[Pass]) -> tuple[Spread, ...]:
+        """How the events of each pass are packed."""
+        return tuple(
+            Spread(_bucket(place), group_names(self._buckets(pass_), place), tuple(self._columns(pass_)))
+            for place, pass_ in enumerate(asked)
+        )
+
+    def _buckets(self, pass_: Pass) -> int:
+        return partitions(self.events) if _spread(pass_) else 1
+
+    def operator(self, tasks: Sequence[BucketTask]) -> StatefulProcessor:
         """What runs in the state groups."""
-        return BucketProcessor(task)
+        return BucketProcessor(tasks)
 
     @property
     def _mode(self) -> str:
@@ -107,33 +115,46 @@ class Stream(Request):
 
     def _key(self, pass_: Pass) -> tuple[str, ...]:
         """The columns by which events are spread over the buckets: those of the groups, if there are groups."""
-        key = pass_.distribution.key if isinstance(pass_.distribution, Keyed) else ()
+        key = _spread(pass_)
         for logical in pass_.queries:
             if logical.query.agg:
                 key = tuple(name for name in key if name in _grouped_by(logical))
         return key
 
-    def _task(self, pass_: Pass, buckets: int, results: pa.Schema, other: str | None) -> BucketTask:
-        columns = self._columns(pass_)
-        schema = self.options.schema(pa.schema([self.columns.field(name) for name in columns]))
+    def _tasks(self, asked: Sequence[Pass], results: pa.Schema) -> list[BucketTask]:
+        """What runs in the buckets of each pass."""
+        schemas = [pa.schema([self.columns.field(name) for name in self._columns(pass_)]) for pass_ in asked]
+        texts = texts_of({name: plan.logical.query for name, plan in self.plans.items()})
+        passes = tuple(
+            PassOrigin(_spread(pass_), self._buckets(pass_), schema, {name: texts[name] for name in pass_.plans})
+            for pass_, schema in zip(asked, schemas, strict=True)
+        )
+        name, origin = secrets.token_hex(8), Origin.of(self.options, passes)
+        return [
+            self._task(pass_, name, origin, place, self.options.schema(schema), results)
+            for place, (pass_, schema) in enumerate(zip(asked, schemas, strict=True))
+        ]
+
+    def _task(
+        self, pass_: Pass, name: str, origin: Origin, place: int, schema: EventSchema, results: pa.Schema
+    ) -> BucketTask:
         plans = self.plans_over(schema, pass_)
         if self.options.match_id:
             plans = {name: numbered(plan) for name, plan in plans.items()}
         ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-        queries = {name: plan.logical.query for name, plan in self.plans.items()}
         return BucketTask(
-            secrets.token_hex(8),
+            name,
             plan_shared(plans, self.options.concepts, self.options.sharing),
             schema,
             self.single,
             results,
-            tuple(name for name in columns if name in ties),
-            buckets,
-            # What the watermark is does not change what a state means.
-            fingerprint_of(queries, replace(self.options, lateness=0)),
+            tuple(name for name in schema.columns.names if name in ties),
+            origin,
+            place,
+            self.options,
             self.add_counters,
             results.field(LATE_ROWS) if self.options.keep_late else None,
-            other,
+            _OTHER if place else None,
             self.options.match_id,
         )
 
@@ -161,30 +182,31 @@ class Stream(Request):
         late = pa.struct([self.columns.field(name) for name in self.needed_columns(list(self.plans.values()))])
         return pa.schema([*(field.with_nullable(True) for field in results), pa.field(LATE_ROWS, late)])
 
-    def _events(self, pass_: Pass, key: tuple[str, ...], buckets: int, earlier: Sequence[Pass]) -> DataFrame:
-        """The events that the queries can use, with their bucket, and the rows that cannot be used, to be counted.
+    def _events(self, asked: Sequence[Pass]) -> DataFrame:
+        """The events that the queries can use, and the rows that cannot be used, to be counted.
 
-        With `earlier` passes a column tells which events those get, too.
+        For each pass they have a column with the number of their bucket, which is null if the pass does not take them.
         """
-        rows = self.events.withColumn(_TIME, self._time())
+        needed = self.needed_columns(list(self.plans.values()))
+        rows = self.events.select(*map(column, needed), self._time().alias(_TIME))
         is_event = F.lit(True)
         if self.options.idle_timeout is not None:
-            needed = self.needed_columns(list(self.plans.values()))
-            rows = rows.select(*map(column, needed), _TIME)
             rows = rows.unionByName(self._ticks(self.options.idle_timeout), allowMissingColumns=True)
             is_event = column(_TICK).isNull()
-        rows = rows.withWatermark(_TIME, _delay(self.options.lateness))
+        rows = rows.withWatermark(_TIME, f"{delay_of(self.options.lateness)} milliseconds")
+        taken = [self._taken(pass_) & is_event for pass_ in asked]
         # This uses the time, so Spark does not move the filter below the watermark, which all rows must reach.
-        taken = self._taken(pass_) & is_event | (F.col(_TIME) < F.timestamp_micros(F.lit(_NEVER)))
-        if buckets == 1:
-            bucket = F.lit(0)
-        else:
-            bucket = F.pmod(F.hash(*[normalized(name, self.columns) for name in key]), F.lit(buckets))
-        chosen = [*map(column, self._columns(pass_)), bucket.alias(_BUCKET)]
-        if earlier:
-            by_others = reduce(Column.__or__, map(self._taken, earlier))
-            chosen.append(F.coalesce(by_others, F.lit(False)).alias(_OTHER))
-        return rows.where(taken).select(*chosen)
+        rows = rows.where(reduce(Column.__or__, taken) | (F.col(_TIME) < F.timestamp_micros(F.lit(_NEVER))))
+        buckets = [self._bucket(pass_) for pass_ in asked]
+        if len(asked) > 1:
+            buckets = [F.when(own, bucket) for own, bucket in zip(taken, buckets, strict=True)]
+        return rows.select(*map(column, needed), *(number.alias(_bucket(i)) for i, number in enumerate(buckets)))
+
+    def _bucket(self, pass_: Pass) -> Column:
+        """The number of the bucket of an event."""
+        buckets = self._buckets(pass_)
+        key = [normalized(name, self.columns) for name in _spread(pass_)]
+        return F.pmod(F.hash(*key), F.lit(buckets)) if buckets > 1 else F.lit(0)
 
     def _taken(self, pass_: Pass) -> Column:
         """Which rows a pass takes: those that its queries can use, and those without a time or a type."""
@@ -233,6 +255,16 @@ def _check_can_stream(query: Query, options: Options, which: str) -> None:
         )
 
 
+def _bucket(place: int) -> str:
+    """The column with the buckets of the pass at a place."""
+    return f"{_BUCKET}{place}"
+
+
+def _spread(pass_: Pass) -> tuple[str, ...]:
+    """The columns by which the events of a pass are spread over buckets; none if they all are in one."""
+    return pass_.distribution.key if isinstance(pass_.distribution, Keyed) else ()
+
+
 def _grouped_by(logical: LogicalQuery) -> Iterator[str]:
     """The columns whose values are the same in all matches of a group."""
     for item in logical.results.group_by:
@@ -256,11 +288,6 @@ def _measures() -> list[Column]:
     ]
 
 
-def _delay(lateness: int) -> str:
-    """The lateness as Spark takes it, in milliseconds, rounded up."""
-    return f"{-(-lateness // 1000)} milliseconds"
-
-
 def _timestamps(schema: EventSchema) -> Callable[[pa.Array], pa.Array]:
     """A function that reads times as the engine does."""
 
@@ -275,26 +302,3 @@ def _unpacked(batches: Batches) -> Batches:
     for batch in unpacked(batches):
         for at in range(0, batch.num_rows, OUTPUT_ROWS):
             yield batch.slice(at, OUTPUT_ROWS)
-
-
-def group_names(buckets: int, number: int = 0) -> tuple[int, ...]:
-    """Names of buckets, from a number on, that Spark's hash spreads evenly over as many partitions."""
-    names: dict[int, int] = {}
-    while len(names) < buckets:
-        names.setdefault(spark_hash(number) % buckets, number)
-        number += 1
-    return tuple(names[partition] for partition in range(buckets))
-
-
-def spark_hash(number: int) -> int:
-    """Spark's hash of an integer of 32 bits (Murmur3, seed 42)."""
-    mask = 0xFFFFFFFF
-    mixed = number * 0xCC9E2D51 & mask
-    mixed = (mixed << 15 | mixed >> 17) & mask
-    state = 42 ^ (mixed * 0x1B873593 & mask)
-    state = (state << 13 | state >> 19) & mask
-    state = (state * 5 + 0xE6546B64 & mask) ^ 4
-    state = (state ^ state >> 16) * 0x85EBCA6B & mask
-    state = (state ^ state >> 13) * 0xC2B2AE35 & mask
-    state ^= state >> 16
-    return state - (1 << 32) if state >> 31 else state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from secrets import token_hex
 from typing import Any
 
 import pandas as pd
@@ -14,16 +15,16 @@ from eventcube.engine.reuse.derive import plan_shared
 from eventcube.language.syntax import Query
 from eventcube.options import Options
 from eventcube.plan.planned import plan_queries
-from eventcube.runtime.queries import fingerprint_of
 from eventcube.runtime.shared_result import long_schema
 from eventcube.schema import MATCH_ID
 from eventcube.spark.bucket import BucketTask
 from eventcube.spark.limit import tie_breakers
 from eventcube.spark.match_ids import numbered
-from eventcube.spark.pack import EVENTS, PackBuckets, unpacked
+from eventcube.spark.origin import Origin, PassOrigin, texts_of
+from eventcube.spark.pack import EVENTS, PackBuckets, Spread, unpacked
 from eventcube.spark.processor import LIVE, BucketProcessor
 
-NUMBER = 7
+NUMBER = 0
 _BUCKET = "bucket"
 
 
@@ -35,33 +36,37 @@ def bucket_task(
     *,
     keep_late: bool = False,
     match_id: bool = False,
+    single: bool | None = None,
 ) -> BucketTask:
-    """The task of queries; a single one has a result with its columns."""
+    """The task of queries in one pass; a single one has a result with its columns, unless `single` says otherwise."""
     schema = options.schema(columns)
     plans = plan_queries(queries, schema, options)
     if match_id:
         plans = {name: numbered(plan) for name, plan in plans.items()}
     plan = plan_shared(plans, options.concepts, options.sharing)
     ties = {name for p in plans.values() if p.physical.scan.by_count for name in tie_breakers(p.physical)}
-    single = len(queries) == 1
+    single = len(queries) == 1 if single is None else single
     if single:
         (result,) = {q.plan.sink.schema for q in plan.queries.values()}
     else:
         result = long_schema(schema)
         result = result.append(pa.field(MATCH_ID, pa.string())) if match_id else result
-    fingerprint = fingerprint_of(queries, options)
     names = tuple(name for name in columns.names if name in ties)
     late = pa.field("late", pa.struct(columns)) if keep_late else None
     if late is not None:
         result = pa.schema([*(field.with_nullable(True) for field in result), late])
-    return BucketTask("task", plan, schema, single, result, names, buckets, fingerprint, late=late, match_id=match_id)
+    origin = Origin.of(options, (PassOrigin((), buckets, columns, texts_of(queries)),))
+    return BucketTask(
+        token_hex(8), plan, schema, single, result, names, origin, 0, options, late=late, match_id=match_id
+    )
 
 
 def packs_of(events: pa.Table) -> list[bytes]:
     """Events as a bucket receives them."""
     buckets = pa.array([0] * events.num_rows, pa.int32())
     batches = events.append_column(_BUCKET, buckets).to_batches(max_chunksize=3)
-    return [pack.as_py() for packed in PackBuckets(_BUCKET, (NUMBER,))(iter(batches)) for pack in packed.column(1)]
+    pack = PackBuckets((Spread(_BUCKET, (NUMBER,), tuple(events.column_names)),), "other")
+    return [data.as_py() for packed in pack(iter(batches)) for data in packed.column(1)]
 
 
 class FakeState:
@@ -129,15 +134,18 @@ class FakeStream:
     def run(
         self, events: pa.Table | None, watermark: int, *, commit: bool = True, worker: int = 0
     ) -> list[pa.RecordBatch]:
-        """A micro-batch with a watermark in milliseconds, in a worker; without `commit`, it fails at its end."""
+        """A micro-batch with a watermark in milliseconds, in a worker; without `commit`, it fails at its end.
+
+        Without events, there is no input for any bucket.
+        """
         LIVE.clear()
         LIVE.update(self.workers[worker])
         handle, did = deepcopy(self.committed), len(self.did)
-        processor = BucketProcessor(self.task)
+        processor = BucketProcessor([self.task])
         processor.init(handle)
         times = TimerValues(0, watermark)
         found: list[pa.RecordBatch] = []
-        if events is not None and events.num_rows:
+        if events is not None:
             rows = pd.DataFrame({"_1": NUMBER, "_2": packs_of(events)})
             found += self._batches(processor.handleInputRows((NUMBER,), iter([rows]), times))
         for time in sorted(handle.timers):

@@ -12,7 +12,7 @@ import pytest
 from eventcube.options import options
 from eventcube.schema import HALO
 from eventcube.spark import pack
-from eventcube.spark.pack import EVENTS, PACKED, TASK, Pack, unpacked
+from eventcube.spark.pack import EVENTS, PACKED, TASK, Pack, PackBuckets, Spread, unpacked
 from eventcube.spark.slices import SLICE, WIDEST, Slices, slice_width
 
 EXTREME = 2**62
@@ -88,3 +88,37 @@ def test_what_is_in_packs_is_in_line_with_memory() -> None:
     table = events_at([0, 1, 2, 3, 4]).append_column("s", pa.array(["a", None, "bcd", "", "e"]))
     for batch in Pack(slices_of(table, 1, 1, behind=True, ahead=True), 3)(iter(table.to_batches())):
         assert all(len(packed.as_buffer()) % 8 == 0 for packed in batch.column(EVENTS))
+
+
+class TestBuckets:
+    """Events of a stream, packed for the buckets of several passes."""
+
+    SPREADS = (Spread("b0", (10, 11), ("id", "ts")), Spread("b1", (1_000_000,), ("id",)))
+
+    def packed(self, *batches: pa.RecordBatch) -> dict[int, list[list[dict[str, int]]]]:
+        """What each bucket gets, pack by pack; an empty list where there are no events."""
+        rows: dict[int, list[list[dict[str, int]]]] = {}
+        for batch in PackBuckets(self.SPREADS, "other")(iter(batches)):
+            assert batch.schema == PACKED
+            for name, data in zip(batch.column(TASK).to_pylist(), batch.column(EVENTS), strict=True):
+                table = pa.ipc.open_stream(data.as_buffer()).read_all() if data.as_py() else pa.table({})
+                rows.setdefault(name, []).append(table.to_pylist())
+        return rows
+
+    def batch(self, *rows: tuple[int, int | None, int | None]) -> pa.RecordBatch:
+        ids, first, second = zip(*rows, strict=True)
+        columns = {"b0": first, "b1": second}
+        buckets = {name: pa.array(numbers, pa.int32()) for name, numbers in columns.items()}
+        return pa.RecordBatch.from_pydict({"id": pa.array(ids, pa.int64()), "ts": pa.array(ids, pa.int64()), **buckets})
+
+    def test_an_event_goes_to_its_bucket_of_each_pass_that_takes_it(self) -> None:
+        assert self.packed(self.batch((1, 0, None), (2, 1, 0), (3, None, 0))) == {
+            10: [[{"id": 1, "ts": 1}]],
+            11: [[{"id": 2, "ts": 2}]],
+            # The first pass takes the first of these, too.
+            1_000_000: [[{"id": 2, "other": True}, {"id": 3, "other": False}]],
+        }
+
+    def test_buckets_without_events_get_an_empty_row(self) -> None:
+        assert self.packed() == {10: [[]], 11: [[]], 1_000_000: [[]]}
+        assert self.packed(self.batch((1, 0, None))) == {10: [[{"id": 1, "ts": 1}]], 11: [[]], 1_000_000: [[]]}
