@@ -7,9 +7,10 @@ STAMP := $(VENV)/.installed
 JOBS ?= auto
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 5000
+FAULT_KILLS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-spark check lint bench fuzz clean
+.PHONY: help setup demo test test-fast test-spark test-faults soak check lint bench fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,13 +24,19 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup
 demo: $(STAMP) ## find the planted violations in a generated hospital day, on Spark
 	$(BIN)/eventcube demo
 
-test: test-fast test-spark ## run all tests
+test: test-fast test-spark test-faults ## run all tests
 
 test-fast: $(STAMP) ## run the tests that need no Spark, in parallel
-	$(BIN)/python -m pytest -n $(JOBS) -m "not spark" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not spark and not faults" $(PYTEST_ARGS)
 
 test-spark: $(STAMP) ## run the tests that need Spark
 	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+
+test-faults: $(STAMP) ## kill, fill and feed streams as in production, for some minutes
+	$(BIN)/python -m pytest -m faults $(PYTEST_ARGS)
+
+soak: $(STAMP) ## the same at length: FAULT_KILLS=… in each test that kills, at other moments with FAULT_SEED=…
+	FAULT_KILLS=$(FAULT_KILLS) $(BIN)/python -m pytest -m faults -rP $(PYTEST_ARGS)
 
 lint: $(STAMP) ## format, lint, types and import rules
 	$(BIN)/ruff format --check .

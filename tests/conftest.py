@@ -1,4 +1,4 @@
-"""Settings every test shares: Hypothesis profiles, and the `spark` mark on all of tests/spark."""
+"""Settings every test shares: Hypothesis profiles, and the marks of whole folders."""
 
 import os
 from pathlib import Path
@@ -22,5 +22,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] == "spark":
-            item.add_marker(pytest.mark.spark)
+        folder = item.path.relative_to(here).parts[0]
+        if folder in {"spark", "faults"}:
+            item.add_marker(folder)

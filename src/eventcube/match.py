@@ -24,6 +24,7 @@ from eventcube.runtime.ingest import Ingest
 from eventcube.runtime.queries import Queries, queries_by_name
 from eventcube.runtime.read_columns import check_columns, read_times
 from eventcube.runtime.runtime import Runtime
+from eventcube.runtime.watermark import microseconds_of
 from eventcube.schema import LATE_ROWS, QUERIES
 from eventcube.settings import takes_settings
 
@@ -223,7 +224,8 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
     runtime.bounded = True
     schema = runtime.options.schema(table.schema)
     ts, valid = read_times(table.column(schema.time), schema)
-    if valid is None and (not len(ts) or time_span(ts)[2]):
+    until = None if runtime.options.until is None else microseconds_of(runtime.options.until, schema)
+    if until is None and valid is None and (not len(ts) or time_span(ts)[2]):
         at = 0
         while at < len(ts):
             # Pieces no smaller than the retained events, so that these are not scanned too often.
@@ -234,8 +236,9 @@ def run(runtime: Runtime, table: pa.Table) -> Iterator[Any]:
         # Only what is released is sorted, and of it only the events that some query can use.
         runtime.hold(table)
         for watermark in _cuts(ts if valid is None else ts[valid]):
-            yield from runtime.advance(watermark)
-    yield from runtime.finish()
+            if until is None or watermark < until:
+                yield from runtime.advance(watermark)
+    yield from runtime.finish() if until is None else runtime.advance(until)
 
 
 def _cuts(ts: Ints) -> list[int]:

@@ -6,7 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from numbers import Integral
 from os import PathLike
@@ -158,6 +158,14 @@ class StreamSettings(Settings, total=False):
             "True or False",
         ),
     ]
+    until: Annotated[
+        int | str | datetime | None,
+        Setting(
+            None,
+            "Over a table: only the matches that a stream gives up to this watermark, which decides what is final.",
+            "a time such as '2026-01-31 12:00', a datetime, microseconds since 1970, or None for all matches",
+        ),
+    ]
 
 
 SETTINGS = settings_of(StreamSettings)
@@ -182,6 +190,7 @@ class Options:
     idle_timeout: int | None = None
     keep_late: bool = False
     match_id: bool = False
+    until: int | str | datetime | None = None
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal` allows columns for internal use."""
@@ -208,6 +217,7 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         idle_timeout=None if values["idle_timeout"] is None else microseconds(values["idle_timeout"]),
         keep_late=_is_true("keep_late", values["keep_late"]),
         match_id=_is_true("match_id", values["match_id"]),
+        until=values["until"],
     )
 
 

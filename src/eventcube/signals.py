@@ -11,15 +11,18 @@ _ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := geta
 
 
 @contextmanager
-def signals_wait() -> Iterator[None]:
-    """Handle signals once the block is done, such as a callback from C, where what a handler raises is lost."""
+def signals_wait() -> Iterator[list[int]]:
+    """Handle signals once the block is done, such as a callback from C, where what a handler raises is lost.
+
+    The block gets the list of those that came so far.
+    """
     came: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     handlers = {number: handler for number in _ENDING if is_main and callable(handler := signal.getsignal(number))}
     for number in handlers:
         signal.signal(number, lambda number, _: came.append(number))
     try:
-        yield
+        yield came
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

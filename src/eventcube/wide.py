@@ -30,11 +30,10 @@ def wide(matches: Any, name: str, query: str | Query | Sequence[str], *, flat: b
     variables = event_columns(query) if isinstance(query, Query) else list(query)
     _check_names(name, variables)
     if is_spark(matches):
-        from eventcube.spark.columns import arrow_schema
         from eventcube.spark.wide import flat_frame, wide_frame
 
         frame = wide_frame(matches, name, variables)
-        return flat_frame(frame, arrow_schema(frame), variables) if flat else frame
+        return flat_frame(frame, variables) if flat else frame
     table = to_arrow(matches)
     if table.schema.names != ["query", "start", "end", "events"]:
         raise OptionError(

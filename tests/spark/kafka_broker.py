@@ -103,7 +103,7 @@ class Broker:
         """Append records, each a line of text, in this order if the topic has one partition."""
         self._run(
             "org.apache.kafka.tools.ConsoleProducer",
-            *("--bootstrap-server", self.servers, "--topic", topic, "--sync"),
+            *("--bootstrap-server", self.servers, "--topic", topic),
             lines="".join(f"{value}\n" for value in values),
         )
 

@@ -52,17 +52,17 @@ class Sink:
 
     def run(self, matches: DataFrame, mode: str = "append") -> pa.Table:
         """Run all that there is to read; gives all matches so far."""
-        query: StreamingQuery = (
-            matches.writeStream.foreachBatch(self._write)
-            .outputMode(mode)
-            .option("checkpointLocation", os.fspath(self.checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
+        query = self.start(matches, mode, availableNow=True)
         query.awaitTermination()
         self.progress += query.recentProgress
         # Late rows may be given by some micro-batches only.
         return pa.concat_tables(self.batches.values(), promote_options="default")
+
+    def start(self, matches: DataFrame, mode: str = "append", **trigger: Any) -> StreamingQuery:
+        """Start a stream whose micro-batches come here; without a trigger it runs until it is stopped."""
+        writer = matches.writeStream.foreachBatch(self._write).outputMode(mode)
+        writer = writer.option("checkpointLocation", os.fspath(self.checkpoint))
+        return (writer.trigger(**trigger) if trigger else writer).start()
 
     def _write(self, matches: DataFrame, batch: int) -> None:
         self.batches[batch] = matches.toArrow()

@@ -22,6 +22,7 @@ PAGES = (
     "docs/flights.md",
     "docs/cube.md",
     "docs/streaming.md",
+    "docs/stream_command.md",
     "docs/sinks.md",
     "docs/upgrades.md",
 )
@@ -53,8 +54,9 @@ def _run(block: Block, place: str) -> None:
     prompt, program, *arguments = shlex.split(command)
     assert (prompt, program) == ("$", "eventcube"), place
     result = CliRunner().invoke(main, arguments)
-    wrong = expected[0].startswith("error")
+    told_first = expected[0] if expected else ""
+    wrong = told_first.startswith("error")
     assert result.exit_code == (2 if wrong else 0), f"{place}: {result.output}"
-    told = result.output if expected[0].startswith("warning") else result.stdout
+    told = result.output if told_first.startswith("warning") else result.stdout
     printed = (result.stderr if wrong else told).splitlines()
     assert [line for line in printed if line in expected] == expected, f"{place}: {result.output}"

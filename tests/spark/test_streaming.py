@@ -235,8 +235,9 @@ class TestLateRows:
     def test_a_flat_result_has_them_too(self, folder: Folder, sink: Sink) -> None:
         folder.write(table_of(["A", "B"], [10, 50], [1, 1]), table_of(["B"], [11], [1]))
         query = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds"
-        found = sink.run(ec.match(folder.stream, query, flat=True, keep_late=True, **SETTINGS))
+        found = sink.run(ec.match(folder.stream, query, flat=True, keep_late=True, match_id=True, **SETTINGS))
         assert [row["id"] for row in found.column("late").to_pylist()] == [0]
+        assert found.column_names[-2:] == ["match_id", "late"]
         assert "a_id" in found.column_names
 
     def test_a_column_called_late_is_in_the_way(self, folder: Folder) -> None:
@@ -343,6 +344,7 @@ class TestSettings:
             (f"{PAIR} LIMIT 3", {}, "EC491"),
             (PAIR, {"limit": 3}, "EC491"),
             (f"{PAIR} AGG COUNT(*) HAVING COUNT(*) > 1", {}, "EC492"),
+            (PAIR, {"until": 5}, "EC604"),
         ],
     )
     def test_queries_that_a_stream_cannot_answer(
@@ -363,6 +365,12 @@ class TestSettings:
         stream = spark.readStream.format("rate").load().withColumn("kind", F.lit("A"))
         with pytest.raises(OptionError, match=code):
             ec.match(stream, query, time="timestamp", type="kind", match_id=True)
+
+    def test_a_flat_column_called_match_id_is_in_the_way(self, spark: SparkSession) -> None:
+        stream = spark.readStream.format("rate").load().selectExpr("timestamp", "value AS id", "'A' AS kind")
+        query = "PATTERN SEQ(A match, B b) WITHIN 1 minute"
+        with pytest.raises(OptionError, match="EC433"):
+            ec.match(stream, query, time="timestamp", type="kind", match_id=True, flat=True)
 
     def test_the_state_store_is_set_unless_the_user_has_set_it(self, spark: SparkSession) -> None:
         stream = spark.readStream.format("rate").load().withColumn("kind", F.lit("A"))

@@ -403,3 +403,46 @@ def test_a_query_in_place_of_the_events_and_a_flat_that_is_no_boolean_are_refuse
             call()
     with pytest.raises(OptionError, match="flat cannot be 'no'"):
         ec.match(table, "PATTERN A a WITHIN 1 s", type="kind", flat="no")
+
+
+class TestUntil:
+    """`until`: what a watermark decides, as in a stream."""
+
+    EVENTS = pa.table({"ts": [1, 3, 2, 8, 9, 12], "kind": ["A", "B", "A", "C", "A", "B"]})
+    PAIRS = "PATTERN SEQ(A a, B b) WITHIN 5 us RETURN a.ts AS a"
+    UNUSED = "PATTERN SEQ(A a, !B b) WITHIN 5 us RETURN a.ts AS a"
+
+    @pytest.mark.parametrize(
+        ("query", "until", "found"),
+        [
+            (PAIRS, None, [1, 2, 9]),
+            (PAIRS, 12, [1, 2]),
+            (PAIRS, 13, [1, 2, 9]),
+            (PAIRS, 3, []),
+            (PAIRS, "1970-01-01T00:00:00.000004Z", [1, 2]),
+            (UNUSED, None, []),
+        ],
+    )
+    def test_matches(self, query: str, until: int | str | None, found: list[int]) -> None:
+        matches = ec.match(self.EVENTS, query, type="kind", until=until)
+        assert matches.column("a").to_pylist() == found
+
+    def test_a_negation_at_the_end_waits_for_its_window(self) -> None:
+        events = pa.table({"ts": [1, 6, 7, 9], "kind": ["A", "C", "C", "B"]})
+        waited = [ec.match(events, self.UNUSED, type="kind", until=until).num_rows for until in (6, 7, None)]
+        runtime = ec.Runtime(self.UNUSED, type="kind")
+        runtime.hold(events)
+        streamed = [sum(b.num_rows for b in runtime.advance(until)) for until in (6, 7)]
+        assert waited == [0, 1, 1]
+        assert streamed == [0, 1]
+
+    @pytest.mark.parametrize(
+        "query", [f"PATTERN SEQ(A a, B b) WITHIN 5 us {end}" for end in ("LIMIT 1", "AGG COUNT(*)")]
+    )
+    def test_what_is_only_final_at_the_end(self, query: str) -> None:
+        with pytest.raises(OptionError, match="EC603"):
+            ec.match(self.EVENTS, query, type="kind", until=5)
+
+    def test_a_time_that_cannot_be_read(self) -> None:
+        with pytest.raises(OptionError, match="EC414"):
+            ec.match(self.EVENTS, self.PAIRS, type="kind", until="soon")

@@ -101,8 +101,10 @@ def _command_options(command: str) -> dict[str, click.Option]:
     ("command", "without"),
     [
         ("run", {*STREAMED, "sharing"}),
-        ("explain", {*STREAMED, "limit", "sharing"}),
-        ("check", {*STREAMED, "limit", "strategy", "sharing"}),
+        ("explain", {*STREAMED, "until", "limit", "sharing"}),
+        ("check", {*STREAMED, "until", "limit", "strategy", "sharing"}),
+        # --late PATH stands for keep_late.
+        ("stream", {"until", "limit", "sharing", "keep_late", "match_id"}),
     ],
 )
 def test_the_command_line_has_the_same_settings(command: str, without: set[str]) -> None:

@@ -34,7 +34,7 @@ from eventcube.spark.storing import storing_dataframe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 PARTS = ("throughput", "keys", "latency", "day", "least")
 _FILE_EVENTS = 1_000_000
@@ -179,14 +179,8 @@ def _latency(session: SparkSession, data: Path, events: int, repetitions: int) -
     settled = [waits_ for batch, waits_ in waits if batch >= 5 and len(waits_)]
     seconds = np.concatenate(settled)
     steady = [batch.seconds for batch in found if batch.number >= 5]
-    row = Latency(
-        rate,
-        trigger,
-        len(seconds),
-        *(float(np.quantile(seconds, q)) for q in (0.5, 0.99, 1)),
-        statistics.median(steady),
-    )
-    return [row]
+    median, p99, most = (float(np.quantile(seconds, q)) for q in (0.5, 0.99, 1))
+    return [Latency(rate, trigger, len(seconds), median, p99, most, statistics.median(steady))]
 
 
 def _day(session: SparkSession, data: Path, events: int, repetitions: int) -> list[Period]:
@@ -234,7 +228,7 @@ def _arrow_bytes(folder: Path) -> float:
 
     table = pq.read_table(min(folder.glob("*.parquet")), columns=["symbol", "ts", "account", "price", "volume"])
     table = table.filter(pc.is_in(table.column("symbol"), pa.array(["INTC", "DELL", "QQQ"]))).combine_chunks()
-    return table.nbytes / table.num_rows
+    return float(table.nbytes / table.num_rows)
 
 
 def _least(session: SparkSession, data: Path, events: int, repetitions: int) -> list[Least]:
@@ -265,7 +259,7 @@ def _least(session: SparkSession, data: Path, events: int, repetitions: int) -> 
 
 
 def _median(batches: Sequence[MicroBatch], part: str) -> float:
-    return statistics.median(getattr(batch, part) for batch in batches)
+    return float(statistics.median(getattr(batch, part) for batch in batches))
 
 
 _PARTS: dict[str, Callable[[SparkSession, Path, int, int], list[Any]]] = {

@@ -18,7 +18,7 @@ from eventcube.bench.hospital import SCHEMA, hospital_day
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _DAY_US = 86_400_000_000
 _MARKER = "_complete"
@@ -58,10 +58,11 @@ def micro_batches(progress: list[Any]) -> list[MicroBatch]:
 
 
 def _micro_batch(entry: Any) -> MicroBatch:
-    observed = next(
-        (row.asDict() for name, row in entry["observedMetrics"].items() if name.startswith("eventcube")), {}
-    )
+    observations = (row.asDict() for name, row in entry["observedMetrics"].items() if name.startswith("eventcube"))
+    observed: dict[str, Any] = next(observations, {})
     buckets = observed.get("buckets", [])
+    restore, match, save = (observed.get(f"{stage}_us", 0) / 1e6 for stage in ("restore", "match", "save"))
+    held, retained, state_bytes = (sum(b[name] for b in buckets) for name in ("held", "retained", "state_bytes"))
     seconds = {name: value / 1e3 for name, value in entry["durationMs"].items()}
     return MicroBatch(
         entry["batchId"],
@@ -70,9 +71,13 @@ def _micro_batch(entry: Any) -> MicroBatch:
         seconds.get("queryPlanning", 0.0),
         sum(seconds.get(name, 0.0) for name in ("latestOffset", "getBatch", "walCommit", "commitOffsets")),
         sum(operator["commitTimeMs"] for operator in entry["stateOperators"]) / 1e3,
-        *(observed.get(f"{stage}_us", 0) / 1e6 for stage in ("restore", "match", "save")),
+        restore,
+        match,
+        save,
         observed.get("matches", 0),
-        *(sum(bucket[name] for bucket in buckets) for name in ("held", "retained", "state_bytes")),
+        held,
+        retained,
+        state_bytes,
         observed.get("written_bytes", 0),
     )
 

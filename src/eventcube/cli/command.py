@@ -21,6 +21,7 @@ from eventcube.cli.cube import cube
 from eventcube.cli.demo import demo
 from eventcube.cli.explain import explain
 from eventcube.cli.run import run
+from eventcube.cli.stream import stream
 from eventcube.cli.warm import warm
 from eventcube.errors import EventCubeError, EventCubeWarning
 
@@ -139,6 +140,7 @@ def main() -> None:
     Start with:
       eventcube demo                    a hospital day with planted violations, found again
       eventcube run --help              ask a query of your own events
+      eventcube stream --help           ask it of events as they arrive
       eventcube cube --help             ask many related queries at once
 
     Exit codes: 0 done, 1 the demo did not find what was planted, 2 a mistake in what was asked (the message says
@@ -146,5 +148,5 @@ def main() -> None:
     """
 
 
-for _subcommand in (run, cube, check, explain, demo, bench, warm):
+for _subcommand in (run, stream, cube, check, explain, demo, bench, warm):
     main.add_command(_subcommand)

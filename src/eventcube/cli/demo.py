@@ -8,6 +8,7 @@ import shutil
 import sys
 import time as clock
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,8 @@ Round = tuple[str, datetime, datetime, datetime]
 @click.option(
     "--cube", is_flag=True, help="Instead, count eight related queries over people on the move; without Spark."
 )
-def demo(events: int, seed: int, out: Path, master: str, cube: bool) -> int:
+@click.option("--stream", is_flag=True, help="The day arrives live, compressed into less than a minute.")
+def demo(events: int, seed: int, out: Path, master: str, cube: bool, stream: bool) -> int:
     """Generate a day of RFID readings of surgical tools, and find those used without proper care, on Spark.
 
     Between washing and operation a tool must be sharpened and disinfected, both in one room. The events, the query and
@@ -53,27 +55,36 @@ def demo(events: int, seed: int, out: Path, master: str, cube: bool) -> int:
     With --cube, people move between two states, and related queries ask for it by state, by city and by station: shows
     how they relate, what each finds, a drill-down, and what sharing the work saves.
 
+    With --stream, the day arrives in files while Spark runs, a little out of order, and each violation is shown as soon
+    as it is certain.
+
     \b
     Example:
       eventcube demo --events 500000
+      eventcube demo --stream
       eventcube demo --cube
     """
+    if cube and stream:
+        raise OptionError("--cube and --stream are two demos", code="EC422", hint="leave out one of them")
+    if stream:
+        from eventcube.cli.demo_stream import demo_stream
+
+        return demo_stream(events, seed, out, master)
     if cube:
         from eventcube.cli.demo_cube import demo_cube
 
         return demo_cube(events, seed, out, _program())
-    from eventcube.bench.hospital import QUERY, hospital_day
+    from eventcube.bench.hospital import QUERY
     from eventcube.cli.compiling import compile_loops
     from eventcube.cli.on_spark import Spark
     from eventcube.cli.progress import working
     from eventcube.match import match
     from eventcube.spark import files
 
-    tools = min(TOOLS, events // 100)
     folder, query, matches = out / "events", out / "violations.neel", out / "matches"
     begun = clock.monotonic()
     with working("generating a hospital day"):
-        day = hospital_day(events, tools, min(VIOLATIONS, tools * 2), seed)
+        day, tools = make_day(events, seed)
         _write(day, folder, query, QUERY)
     seconds = clock.monotonic() - begun
     click.echo(f"A hospital day: {events:,} RFID readings of {tools:,} tools (seed {seed}), made in {seconds:.1f} s.")
@@ -93,11 +104,19 @@ def demo(events: int, seed: int, out: Path, master: str, cube: bool) -> int:
         seconds = clock.monotonic() - begun
     finally:
         spark.close()
-    agree = _report(day, _rounds(pq.read_table(matches)))
+    agree = report(day, rounds(pq.read_table(matches)))
     click.echo(f"\nMatched on Spark ({master}) in {seconds:.1f} s, the start of its Python workers included.")
     click.echo(f"events   {folder}\nquery    {query}\nmatches  {matches}")
     _next_steps(folder, query)
     return 0 if agree else 1
+
+
+def make_day(events: int, seed: int) -> tuple[Day, int]:
+    """A hospital day with so many events, and the number of its tools."""
+    from eventcube.bench.hospital import hospital_day
+
+    tools = min(TOOLS, events // 100)
+    return hospital_day(events, tools, min(VIOLATIONS, tools * 2), seed), tools
 
 
 def _write(day: Day, folder: Path, query: Path, text: str) -> None:
@@ -112,17 +131,18 @@ def _write(day: Day, folder: Path, query: Path, text: str) -> None:
         raise OptionError(f"cannot write to {folder.parent}: {error.strerror}", code="EC425") from None
 
 
-def _rounds(matches: pa.Table) -> list[Round]:
-    rounds = []
+def rounds(matches: pa.Table) -> list[Round]:
+    """The rounds of tools in matches."""
+    found = []
     for row in matches.select(["r", "w", "o"]).to_pylist():
         recycled, washed, operated = (row[variable]["ts"].replace(tzinfo=None) for variable in ("r", "w", "o"))
-        rounds.append((str(row["r"]["id"]), recycled, washed, operated))
-    return rounds
+        found.append((str(row["r"]["id"]), recycled, washed, operated))
+    return found
 
 
-def _report(day: Day, found: list[Round]) -> bool:
+def report(day: Day, found: list[Round]) -> bool:
     """Print the violations found beside those planted; returns whether they agree."""
-    planted = {(v.tool, v.recycled, v.washed, v.operated): v.care for v in day.planted}
+    planted = planted_rounds(day)
     expected = Counter(planted.values())
     counted = Counter(planted.get(key, NOT_PLANTED) for key in found)
     table = Table(title="Violations", title_justify="left")
@@ -143,10 +163,20 @@ def _report(day: Day, found: list[Round]) -> bool:
         click.secho(f"Not the same: {missed} missed, {counted[NOT_PLANTED]} found that were not planted.", fg="red")
     click.echo("\nThe first of them:")
     for tool, recycled, washed, operated in sorted(found, key=lambda r: r[3])[:EXAMPLES]:
-        kind = planted.get((tool, recycled, washed, operated), NOT_PLANTED)
-        times = f"recycled {recycled:%H:%M:%S}, washed {washed:%H:%M:%S}, used {operated:%H:%M:%S}"
-        click.echo(f"  {tool}: {times}: {kind}")
+        click.echo(f"  {round_text((tool, recycled, washed, operated), planted)}")
     return agree
+
+
+def round_text(found: Round, planted: Mapping[Round, str]) -> str:
+    """A round in words, with what was planted in it."""
+    tool, recycled, washed, operated = found
+    times = f"recycled {recycled:%H:%M:%S}, washed {washed:%H:%M:%S}, used {operated:%H:%M:%S}"
+    return f"{tool}: {times}: {planted.get(found, NOT_PLANTED)}"
+
+
+def planted_rounds(day: Day) -> dict[Round, str]:
+    """The planted violations, with what was left out in each."""
+    return {(v.tool, v.recycled, v.washed, v.operated): v.care for v in day.planted}
 
 
 def _next_steps(folder: Path, query: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -44,6 +45,7 @@ class InProcess:
         asked: Asked,
         options: Options,
         *,
+        less: Inputs | None = None,
         flat: bool = False,
         counting: bool = False,
         quiet: bool = False,
@@ -51,6 +53,8 @@ class InProcess:
         self.asked, self.options, self.quiet = asked, options, quiet
         with working(f"reading {inputs.shown}", quiet=quiet):
             self.events = read_events(inputs, options.time)
+            if less is not None:
+                self.events = _without(self.events, read_events(less, options.time), options.time)
         self.columns = self.events.schema
         self._columns: Sequence[PlainColumn] = ()
         # The command warns of mistakes that the events show before the run; see `survey`.
@@ -156,6 +160,22 @@ class InProcess:
             return Reading(counters["events"], self.events.num_rows, f"{counters['matches']:,} matches")
 
         return working("matching", poll, quiet=self.quiet)
+
+
+def _without(events: pa.Table, rows: pa.Table, time: str) -> pa.Table:
+    """The events less other rows, each of which takes one away; with the columns that these have."""
+    names = [name for name in rows.column_names if name in events.column_names]
+    events = events.select(names)
+    rows = rows.select(names).cast(events.schema)
+    # As text: NaN is not equal to itself.
+    excess = Counter(map(repr, rows.to_pylist()))
+    places = np.flatnonzero(pc.is_in(events[time], rows[time].combine_chunks()))
+    stays = np.ones(events.num_rows, np.bool_)
+    for place, row in zip(places, map(repr, events.take(places).to_pylist()), strict=True):
+        if excess[row]:
+            excess[row] -= 1
+            stays[place] = False
+    return events.filter(pa.array(stays))
 
 
 def _counted(column: pa.ChunkedArray) -> Iterator[tuple[str, int]]:

@@ -10,8 +10,8 @@ import tempfile
 import threading
 import time as clock
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -74,29 +74,32 @@ class Spark:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         self.start_seconds = clock.monotonic() - begun
 
-    def working(self, title: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def working(self, title: str) -> Iterator[None]:
         """Show Spark's progress while the block runs, and turn its failures into plain errors."""
 
         def poll() -> Reading:
             stages, done, tasks = running_tasks(self.session)
             return Reading(done, tasks or None, f"{done}/{tasks} tasks" if stages else "")
 
-        @contextmanager
-        def block() -> Iterator[None]:
-            try:
-                with plain_failures(str(self.log)), working(title, poll, quiet=self.quiet):
-                    yield
-            except (KeyboardInterrupt, SystemExit):
-                self.abort()
-                raise
-            except EventCubeError as error:
-                self.failed = str(self.log) in (error.hint or "")
-                raise
-            except Exception as error:
-                self.failed = not isinstance(error, BrokenPipeError)
-                raise
+        with self.plain_failures(), working(title, poll, quiet=self.quiet):
+            yield
 
-        return block()
+    @contextmanager
+    def plain_failures(self) -> Iterator[None]:
+        """Turn Spark's failures in the block into plain errors."""
+        try:
+            with plain_failures(str(self.log)):
+                yield
+        except (KeyboardInterrupt, SystemExit):
+            self.abort()
+            raise
+        except EventCubeError as error:
+            self.failed = str(self.log) in (error.hint or "")
+            raise
+        except Exception as error:
+            self.failed = not isinstance(error, BrokenPipeError)
+            raise
 
     def close(self) -> None:
         """Stop the session, once; the log file is kept only after a failure."""
@@ -137,12 +140,13 @@ class OnSpark:
         master: str,
         conf: tuple[str, ...],
         *,
+        less: Inputs | None = None,
         flat: bool = False,
         counting: bool = False,
         quiet: bool = False,
     ) -> None:
         self.asked, self.options = asked, options
-        configured = dict(_key_value(item) for item in conf)
+        configured = spark_settings(conf)
         refuse_empty(inputs)
         times = check_parquet(inputs, options.time)
         self._wanted = wanted_by_any(each_query(asked), options.concepts) if options.type is not None else {}
@@ -151,15 +155,14 @@ class OnSpark:
             columns = text_columns(inputs, csv_survey.observe)
         self._csv_survey = None if columns is None else csv_survey.survey(columns, options.time_unit)
         self._observed_counts: Callable[[], Mapping[str, int]] | None = None
-        self.spark = Spark(master, {**_MICROSECOND_TIMES, **configured}, quiet=quiet)
+        self.spark = Spark(master, configured, quiet=quiet)
         self.start_seconds = self.spark.start_seconds
         # `survey` counts the rows.
         self.counters = Counts(rows=False)
         try:
             with self.spark.working(f"looking at {inputs.shown}"):
-                paths = [p if "://" in p else str(Path(p).resolve()) for p in inputs.paths]
                 self.read: DataFrame = files.read_files(
-                    self.spark.session, paths, inputs.format, columns, times.nanoseconds
+                    self.spark.session, _absolute(inputs), inputs.format, columns, times.nanoseconds
                 )
                 self.events = self.read.drop(files.CORRUPT)
                 zone = self._remote_zone() if inputs.remote and inputs.format == "parquet" else times.zone
@@ -168,6 +171,9 @@ class OnSpark:
                 self.columns = arrow_schema(self.events)
                 text = inputs.format != "parquet" and self._csv_survey is None
                 events = self._observed_events() if text else self.events
+                if less is not None:
+                    rows = files.read_files(self.spark.session, _absolute(less), less.format, text_columns(less))
+                    events = files.without_rows(events, rows.drop(files.CORRUPT))
                 with warnings.catch_warnings():
                     # `warn_of_missing_type_column` reads events, and knows better.
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
@@ -278,6 +284,16 @@ class OnSpark:
     def _skipped_rows(self) -> DataFrame:
         skipped: DataFrame = find_skipped(self.read, self.options)
         return skipped
+
+
+def _absolute(inputs: Inputs) -> list[str]:
+    """The paths of an input, as a JVM in another folder finds them."""
+    return [path if "://" in path else str(Path(path).resolve()) for path in inputs.paths]
+
+
+def spark_settings(conf: Iterable[str]) -> dict[str, str]:
+    """Settings of Spark from those on the command line."""
+    return {**_MICROSECOND_TIMES, **dict(_key_value(item) for item in conf)}
 
 
 def _key_value(item: str) -> tuple[str, str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 from pathlib import Path
 
-from eventcube.cli.inputs import Inputs, format_by_name
+from eventcube.cli.inputs import format_by_name
 from eventcube.errors import OptionError
 
 
@@ -42,17 +44,17 @@ def result_format(out: str | None, format_: str | None, as_json: bool) -> str:
     return format_ or format_by_name(out) or "parquet"
 
 
-def refuse_overlap(inputs: Inputs, out: str | None, set_aside: str | None) -> None:
-    """Refuse an output that is, contains or lies in the input, or equals the other output."""
-    arguments = {"--out": out, "--set-aside": set_aside}
-    outputs = {option: Path(path).resolve() for option, path in arguments.items() if path is not None}
-    sources = [Path(path).resolve() for path in (*inputs.paths, *inputs.files) if "://" not in path]
+def refuse_overlap(inputs: Iterable[str], arguments: Mapping[str, str | None]) -> None:
+    """Refuse an output that is, contains or lies in the input, or equals another output."""
+    outputs = {o: Path(path).resolve() for o, path in arguments.items() if path is not None and "://" not in path}
+    sources = [Path(path).resolve() for path in inputs if "://" not in path]
     for option, path in outputs.items():
         for source in sources:
             if path == source or path in source.parents or source in path.parents:
                 raise OptionError(f"{option} {arguments[option]} would write over the input", code="EC422")
-    if len(set(outputs.values())) < len(outputs):
-        raise OptionError("--out and --set-aside are the same", code="EC422")
+    for first, second in combinations(outputs, 2):
+        if outputs[first] == outputs[second]:
+            raise OptionError(f"{first} and {second} are the same", code="EC422")
 
 
 def refuse_existing(path: str | None, overwrite: bool) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from eventcube.errors import InputError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
+from eventcube.options import Options, options
+from eventcube.workload_files.workload import read_workload
 
 # What a command asks: one query, or several by their names.
 Asked = Query | Mapping[str, Query]
@@ -16,11 +19,23 @@ Asked = Query | Mapping[str, Query]
 _FILE_LIKE = re.compile(r"[^\s()]+\.\w+|[^\s()]*[/\\][^\s()]*")
 # What workload files have, and no query.
 _WORKLOAD = re.compile(r"^queries\s*:", re.MULTILINE)
+_IS_WORKLOAD = "EC332"
 
 
 def each_query(asked: Asked) -> tuple[Query, ...]:
     """The one query, or all of several."""
     return (asked,) if isinstance(asked, Query) else tuple(asked.values())
+
+
+def read_asked(text_or_path: str, given: Mapping[str, Any]) -> tuple[Asked, Options]:
+    """One query, or those of a workload file, with the `given` settings, which win over those of the file."""
+    try:
+        return read_query(text_or_path), options(**given)
+    except InputError as error:
+        if error.code != _IS_WORKLOAD:
+            raise
+    workload = read_workload(text_or_path, given)
+    return workload.queries, workload.options
 
 
 def read_query(text_or_path: str) -> Query:
@@ -43,7 +58,7 @@ def read_query(text_or_path: str) -> Query:
     if _WORKLOAD.search(text):
         raise InputError(
             f"{text_or_path} is a workload file, not a query",
-            code="EC332",
+            code=_IS_WORKLOAD,
             hint=f"eventcube cube {text_or_path} INPUT asks its queries",
         )
     return parse(text, path.name)

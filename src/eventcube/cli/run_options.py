@@ -27,6 +27,7 @@ class RunOptions:
     set_aside: str | None
     overwrite: bool
     allow_missing_types: bool
+    less: str | None
     as_json: bool
     quiet: bool
 
@@ -56,6 +57,9 @@ _OPTIONS = (
     ),
     click.option("--overwrite", is_flag=True, help="Replace files and folders that are written to."),
     click.option("--allow-missing-types", is_flag=True, help="Run even if no event has a type that a query names."),
+    click.option(
+        "--less", metavar="PATH", help="Rows to leave out: those that `eventcube stream` wrote to --late, for a replay."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object; matches need --out."),
     click.option("--quiet", "-q", is_flag=True, help="No progress and no summary."),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -22,6 +22,7 @@ from eventcube.cli.screen import show_counts, show_matches
 from eventcube.cli.summary import WORK, Summary
 from eventcube.cli.survey import Check, check_survey
 from eventcube.cli.temporary import remove
+from eventcube.errors import InputError
 from eventcube.language.printer import print_line
 from eventcube.language.syntax import Query
 from eventcube.options import Options
@@ -35,6 +36,7 @@ class Job:
 
     inputs: Inputs
     format_: str
+    less: Inputs | None = None
 
 
 def prepare(arguments: Sequence[str], asked: Asked, how: RunOptions, *, counting: bool = False) -> Job:
@@ -44,10 +46,22 @@ def prepare(arguments: Sequence[str], asked: Asked, how: RunOptions, *, counting
     refuse_unknown_ending(how.set_aside, "--set-aside")
     files = find_inputs(arguments, how.input_format)
     warn_of_source(each_query(asked), files)
-    refuse_overlap(files, how.out, how.set_aside)
+    refuse_overlap((*files.paths, *files.files), {"--out": how.out, "--set-aside": how.set_aside})
     for path in (how.out, how.set_aside):
         refuse_existing(path, how.overwrite)
-    return Job(files, format_)
+    return Job(files, format_, None if how.less is None else _rows_to_leave_out(how.less))
+
+
+def _rows_to_leave_out(path: str) -> Inputs | None:
+    """The files of rows to leave out; None if a stream made the folder, and wrote none."""
+    try:
+        found = find_inputs([path])
+    except InputError as error:
+        if error.code != "EC322":
+            raise
+        return None
+    # Files, not folders, whose names would become a column.
+    return found if found.remote else replace(found, paths=found.files)
 
 
 def run_queries(
@@ -62,13 +76,21 @@ def run_queries(
         from eventcube.cli.in_process import InProcess
 
         loaded = clock.monotonic()
-        runner = InProcess(job.inputs, asked, options, flat=flat, counting=counting, quiet=how.silent)
+        runner = InProcess(job.inputs, asked, options, less=job.less, flat=flat, counting=counting, quiet=how.silent)
     else:
         from eventcube.cli.on_spark import OnSpark
 
         loaded = clock.monotonic()
         runner = OnSpark(
-            job.inputs, asked, options, how.master, how.conf, flat=flat, counting=counting, quiet=how.silent
+            job.inputs,
+            asked,
+            options,
+            how.master,
+            how.conf,
+            less=job.less,
+            flat=flat,
+            counting=counting,
+            quiet=how.silent,
         )
     try:
         warn_of_missing_type_column(queries, options, runner.columns, runner.sample)

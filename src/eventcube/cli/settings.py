@@ -25,6 +25,7 @@ _TYPES: dict[str, Any] = {
     "concepts": click.Path(),
     "time_unit": click.Choice(list(UNITS_IN_MICROSECONDS)),
     "limit": click.IntRange(1),
+    "lateness": str,
     "sharing": click.Choice(list(SHARINGS)),
 }
 

@@ -67,13 +67,20 @@ def _has_half_a_character(text: str) -> bool:
 
 
 def check_options(queries: Mapping[str, Query], options: Options) -> None:
-    """Refuse a limit on queries with AGG, and strategies that do not fit the queries."""
+    """Refuse a limit on queries with AGG, `until` with either, and strategies that do not fit the queries."""
     for name, query in queries.items():
         if options.limit is not None and query.agg:
             raise OptionError(
                 f"limit picks matches, but AGG of query {name!r} counts all of them",
                 code="EC416",
                 hint="leave limit out, or take the first rows of the result",
+            )
+        if options.until is not None and (query.agg or query.limit is not None or options.limit is not None):
+            raise OptionError(
+                f"until gives the matches that a watermark decides, and query {name!r} has LIMIT or AGG, whose results "
+                "are only final at the end",
+                code="EC603",
+                hint="leave until out, or LIMIT and AGG",
             )
     check_strategies(options.strategy, queries.values(), strategies())
 

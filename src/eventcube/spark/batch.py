@@ -24,7 +24,8 @@ from eventcube.plan.planned import Planned
 from eventcube.plan.result import result_schema
 from eventcube.plan.workload import WorkloadPlan, plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
-from eventcube.schema import HALO, INTERNAL, LATE_ROWS, EventSchema
+from eventcube.runtime.watermark import microseconds_of
+from eventcube.schema import HALO, INTERNAL, EventSchema
 from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
 from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
@@ -126,8 +127,7 @@ class _Call:
         matches = asked.frame()
         if self.flat:
             (logical,) = (plan.logical for plan in asked.plans.values())
-            kept = [LATE_ROWS] if self.options.keep_late and events.isStreaming else []
-            matches = flat_frame(matches, result_schema(logical), event_columns(logical.query), kept)
+            matches = flat_frame(matches, event_columns(logical.query))
         check_workers(events.sparkSession)
         return matches
 
@@ -282,6 +282,7 @@ class _Batch(Request):
             budget(self.events),
             coded_types(pass_.physical, self.events.schema),
             self.add_counters,
+            None if self.options.until is None else microseconds_of(self.options.until, self.schema),
         )
         return self._map_events(pass_, task, result)
 

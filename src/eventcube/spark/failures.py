@@ -11,9 +11,15 @@ from pyspark.errors import PySparkException
 
 from eventcube.errors import EventCubeError, InputError
 
-_OURS = re.compile(r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\nSQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
+_OURS = re.compile(
+    r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\n\s*SQLSTATE|\Z)", re.MULTILINE | re.DOTALL
+)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
+_FULL = "No space left on device"
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
+# What says only where something failed, around what did.
+_AROUND = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "FOREACH_USER_FUNCTION_ERROR")
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.*)$", re.MULTILINE)
 
 
 @contextmanager
@@ -38,8 +44,14 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
     if ours:
         message, _, hint = ours[1].partition("\nhint: ")
         return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
-    matched = _CONDITION.search(text)
-    condition, detail = (matched[1], matched[2]) if matched else ("", text.strip().split("\n")[0])
+    if _FULL in text:
+        return InputError(
+            "a disk is full: that of the checkpoint, of the results, or of Spark's temporary files (spark.local.dir)",
+            code="EC620",
+            hint="make space and start again; a stream goes on from its checkpoint",
+        )
+    conditions = [found for found in _CONDITION.finditer(text) if found[1] not in _AROUND]
+    condition, detail = conditions[0].groups() if conditions else ("", text.strip().split("\n")[0])
     named = _FILE.search(detail)
     file = re.sub(r"^file:(//)?", "", named[1]) if named else "the input"
     hint = f"Spark's own messages are in {log}" if log else None
@@ -54,7 +66,9 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
                 hint="rename one of the two, or say --conf spark.sql.caseSensitive=true",
             )
         case "FAILED_READ_FILE" | "UNABLE_TO_INFER_SCHEMA" | "MALFORMED_RECORD_IN_PARSING":
-            return InputError(f"cannot read {file}: {_first_sentence(detail)}", code="EC321", hint=hint)
+            causes = _CAUSE.findall(text)
+            reason = _first_sentence(causes[-1] if causes else detail)
+            return InputError(f"cannot read {file}: {reason}", code="EC321", hint=hint)
         case _:
             return InputError(f"Spark could not do it: {_first_sentence(detail)}", code="EC329", hint=hint)
 

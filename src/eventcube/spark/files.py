@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -17,7 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType,
 
 from eventcube.errors import InputError
 from eventcube.plan.event_columns import plain_columns, struct_columns
-from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
+from eventcube.spark.columns import ZONE_SETTING, arrow_schema, column, quoted
 from eventcube.spark.wide import selected
 
 CORRUPT = "_corrupt_record"
@@ -28,6 +29,8 @@ WRITTEN = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 # Quotes inside quotes are doubled. Malformed rows are errors, which Spark detects only without column pruning.
+# Reads times in nanoseconds as numbers.
+_NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 _CSV = {"header": "true", "escape": '"', "mode": "FAILFAST"}
 
 
@@ -43,6 +46,68 @@ def read_files(
     Spark cannot read times in nanoseconds, which pandas writes: `nanoseconds` names such columns of Parquet, and
     whether they have a zone. A line that is not JSON becomes a row of nulls, with the line in `_corrupt_record`.
     """
+    return _in_microseconds(_read_files(session, paths, format_, columns, nanoseconds or {}), nanoseconds or {})
+
+
+def stream_schema(
+    session: SparkSession,
+    paths: Sequence[str],
+    format_: str,
+    columns: pa.Schema | None = None,
+    nanoseconds: Mapping[str, bool] | None = None,
+) -> StructType:
+    """The columns for `stream_files` to read files with, so that it reads them as `read_files` does."""
+    schema = _read_files(session, paths, format_, columns, nanoseconds or {}).schema
+    return StructType([field for field in schema if field.name != CORRUPT])
+
+
+def read_schema(text: str) -> StructType:
+    """Columns from Spark's JSON."""
+    return StructType.fromJson(json.loads(text))
+
+
+def read_ddl(columns: str) -> StructType:
+    """Columns as in SQL: `ts timestamp, kind string`."""
+    try:
+        schema = DataType.fromDDL(columns)
+    except PySparkException as error:
+        raise InputError(
+            f"cannot read the columns from {columns!r}: {str(error).strip().splitlines()[0]}",
+            code="EC326",
+            hint="write a name and a type for each: --columns 'ts timestamp, kind string, price double'",
+        ) from None
+    return schema if isinstance(schema, StructType) else StructType().add("value", schema)
+
+
+def stream_files(
+    session: SparkSession,
+    path: str,
+    format_: str,
+    schema: StructType,
+    nanoseconds: Mapping[str, bool],
+    options: Mapping[str, str],
+) -> DataFrame:
+    """Events from the files at a path, and from those that come there."""
+    if nanoseconds:
+        session.conf.set(_NANOSECONDS, "true")
+    reader = session.readStream.schema(schema).options(**options)
+    match format_:
+        case "csv":
+            # Columns are read by their places: a file with others must not be taken for one with these.
+            return reader.options(**_CSV, enforceSchema="false").csv(path)
+        case "jsonl":
+            return reader.json(path)
+        case _:
+            return _in_microseconds(reader.parquet(path), nanoseconds)
+
+
+def _read_files(
+    session: SparkSession,
+    paths: Sequence[str],
+    format_: str,
+    columns: pa.Schema | None,
+    nanoseconds: Mapping[str, bool],
+) -> DataFrame:
     match format_:
         case "csv" if columns is not None:
             return session.read.options(**_CSV).schema(from_arrow_schema(columns)).csv(list(paths))
@@ -53,13 +118,13 @@ def read_files(
             with _zoneless_times(session):
                 return session.read.option("inferTimestamp", "true").json(list(paths))
         case _:
-            return _read_parquet(session, paths, nanoseconds or {})
+            if nanoseconds:
+                session.conf.set(_NANOSECONDS, "true")
+            return session.read.parquet(*paths)
 
 
-def _read_parquet(session: SparkSession, paths: Sequence[str], nanoseconds: Mapping[str, bool]) -> DataFrame:
-    if nanoseconds:
-        session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    events = session.read.parquet(*paths)
+def _in_microseconds(events: DataFrame, nanoseconds: Mapping[str, bool]) -> DataFrame:
+    """The events with times instead of numbers of nanoseconds."""
     for name, zoned in nanoseconds.items():
         nanos = quoted(name)
         micros = f"({nanos} - pmod({nanos}, 1000)) div 1000"
@@ -67,6 +132,21 @@ def _read_parquet(session: SparkSession, paths: Sequence[str], nanoseconds: Mapp
         plain = f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ '1970-01-01 00:00:00')"
         events = events.withColumn(name, f.expr(f"timestamp_micros({micros})" if zoned else plain))
     return events
+
+
+def without_rows(events: DataFrame, rows: DataFrame) -> DataFrame:
+    """The events less other rows, each of which takes one away; with the columns that these have."""
+    strange = [name for name in rows.columns if name not in events.columns]
+    if strange:
+        raise InputError(
+            f"the rows to leave out have a column {strange[0]!r}, and the events have not",
+            code="EC606",
+            hint="give the late rows of a stream over the same events",
+        )
+    types = {field.name: field.dataType for field in events.schema}
+    return events.select(*map(column, rows.columns)).exceptAll(
+        rows.select(*[column(name).cast(types[name]).alias(name) for name in rows.columns])
+    )
 
 
 def use_zone(session: SparkSession, zone: str) -> None:

@@ -63,6 +63,10 @@ class Stream(Request):
             _check_can_stream(query, options, "the query" if single else f"query {name}")
         if not single:
             check_shareable(queries)
+        if options.until is not None:
+            raise OptionError(
+                "the events are a stream, whose watermark Spark moves", code="EC604", hint="leave until out"
+            )
         super().__init__(events, queries, single, options)
         self.add_counters: AddCounters | None = None
 
@@ -276,8 +280,8 @@ def _next_name() -> str:
 
 
 def _measures() -> list[Column]:
-    """What is observed: what all buckets did in a micro-batch, and what each of them has."""
-    has = F.struct(BUCKET, *HAS)
+    """What is observed: what all buckets did in a micro-batch, and what each of them has, and how long it matched."""
+    has = F.struct(BUCKET, "match_us", *HAS)
     return [
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in DID),
         F.collect_list(F.when(F.col(BUCKET).isNotNull(), has)).alias("buckets"),

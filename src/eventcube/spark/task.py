@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from eventcube.engine.sinks.groups import GroupSink
 from eventcube.plan.workload import WorkloadPlan
+from eventcube.runtime.read_columns import read_times
 from eventcube.runtime.shared_result import long_form, long_schema
 from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema
@@ -42,7 +43,8 @@ class MatchTask:
     result has its columns.
 
     `ties` are the columns that order events of equal rank, where their order matters. `types` are the names of the
-    codes in the type column, which start at 1; `add_counters` collects the counters.
+    codes in the type column, which start at 1; `add_counters` collects the counters. Only what a watermark at `until`
+    (microseconds) decides is a match, if it is given.
     """
 
     groups: tuple[PlanGroup, ...]
@@ -53,6 +55,7 @@ class MatchTask:
     budget: Budget = field(default_factory=Budget)
     types: tuple[str, ...] = ()
     add_counters: AddCounters | None = None
+    until: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches of a partition, as they are found."""
@@ -75,7 +78,11 @@ class MatchTask:
             codes = pc.subtract(batch.column(index), pa.scalar(1, pa.int16()))
             names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types, pa.string()))
             batch = batch.set_column(index, self.schema.type, names)
-        return batch if batch.schema.types == self.schema.columns.types else batch.cast(self.schema.columns)
+        batch = batch if batch.schema.types == self.schema.columns.types else batch.cast(self.schema.columns)
+        if self.until is None:
+            return batch
+        ts, _ = read_times(pa.chunked_array([batch.column(self.schema.time)]), self.schema)
+        return batch.filter(pa.array(ts < self.until))
 
     def _output(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -100,7 +107,8 @@ class _Runner:
         return self._format(self.workload.push(events))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        results = self.workload.finish()
+        until = self.task.until
+        results = self.workload.finish() if until is None else self.workload.advance(until)
         if self.task.result.equals(COUNTED):
             for _ in results:
                 pass

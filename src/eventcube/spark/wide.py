@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from eventcube.plan.event_columns import PlainColumn, flat_columns
-from eventcube.spark.columns import column
+from eventcube.spark.columns import arrow_schema, column
 
 
 def wide_frame(matches: DataFrame, name: str, variables: Sequence[str]) -> DataFrame:
@@ -22,11 +21,11 @@ def wide_frame(matches: DataFrame, name: str, variables: Sequence[str]) -> DataF
     return matches.where(F.col("query") == F.lit(name)).select("start", "end", *map(bound, variables))
 
 
-def flat_frame(matches: DataFrame, schema: pa.Schema, events: Collection[str], others: Sequence[str] = ()) -> DataFrame:
-    """The matches with a column for each column of their events, instead of structs; `others` stay as they are."""
+def flat_frame(matches: DataFrame, events: Collection[str]) -> DataFrame:
+    """The matches with a column for each column of their events, instead of structs."""
     sensitive = matches.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-    flat = selected(flat_columns(schema, events, ignore_case=not sensitive))
-    return matches.select(*flat, *map(column, others))
+    flat = selected(flat_columns(arrow_schema(matches), events, ignore_case=not sensitive))
+    return matches.select(*flat)
 
 
 def selected(columns: Iterable[PlainColumn]) -> list[Column]:

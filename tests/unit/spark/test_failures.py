@@ -24,14 +24,42 @@ def test_a_file_that_cannot_be_read_is_named_and_spark_s_log_too() -> None:
     assert error.hint == "Spark's own messages are in /tmp/spark.log"
 
 
+def test_what_failed_in_a_micro_batch_and_why() -> None:
+    said = (
+        "[STREAM_FAILED] Query [id = 8acd5030, runId = b8f9d80f] terminated with exception: "
+        "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink. "
+        "Reason: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+        '  File "readwriter.py", line 1, in parquet\n'
+        ": org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+        "file:///data/4.csv.  SQLSTATE: KD001\n\tat org.apache.spark.Foo.bar(Foo.scala:1)\n"
+        "Caused by: org.apache.spark.SparkException: Job aborted.\n\tat x.y(Z.scala)\n"
+        "Caused by: org.apache.spark.SparkIllegalArgumentException: CSV header does not conform to the schema.\n"
+        " Header: ts, n\n SQLSTATE: XXKST"
+    )
+    error = failure_to_error(PySparkException(said))
+    assert error.message == "cannot read /data/4.csv: CSV header does not conform to the schema"
+
+
 def test_an_error_of_ours_in_a_worker_comes_through_as_it_was() -> None:
     said = (
         "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
         '  File "partition.py", line 1, in run\n'
         "eventcube.errors.InputError: error[EC306]: columns differ\nhint: give all batches the same\n"
+        " SQLSTATE: 39000 SQLSTATE: XXKST\n=== Streaming Query ===\n"
     )
     error = failure_to_error(PythonException(said))
     assert (error.code, error.message, error.hint) == ("EC306", "columns differ", "give all batches the same")
+
+
+def test_a_full_disk_is_told_whatever_failed_because_of_it() -> None:
+    said = (
+        "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] "
+        "Error writing state store files for provider RocksDBStateStore. SQLSTATE: 58030\n"
+        "\tat x.y(Z.scala:1)\nCaused by: java.io.IOException: No space left on device\n"
+    )
+    error = failure_to_error(PySparkException(said))
+    assert error.code == "EC620"
+    assert "checkpoint" in error.message
 
 
 def test_anything_else_is_told_in_one_line() -> None:
