@@ -136,7 +136,9 @@ class Groups:
         if partial is None or not self._is_changed:
             return pa.RecordBatch.from_pylist([], group_schema(self.results))
         if self.keys and self._unsaved is not None:
-            partial = partial.filter(pa.array(_in_groups_of(partial, pa.concat_tables(self._unsaved), self.keys)))
+            # What was folded has its columns in another order.
+            unsaved = pa.concat_tables([table.select(self.keys) for table in self._unsaved])
+            partial = partial.filter(pa.array(_in_groups_of(partial, unsaved, self.keys)))
         return Groups(self.results, partial).result()
 
     def result(self) -> pa.RecordBatch:

@@ -9,11 +9,14 @@ from random import Random
 import pyarrow as pa
 import pytest
 from tests.differential.compare import DisagreementError, keys_of, oracle_matches, read_settings
+from tests.differential.knobs import in_chunks
 from tests.differential.rows import compare_rows, shown
 from tests.oracle.clauses import with_results
 from tests.oracle.generate import Case, random_case, to_arrow
 from tests.unit.spark.buckets import FakeStream, bucket_task
 
+from eventcube.engine import aggregate
+from eventcube.engine.execute import Execution
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.options import options
@@ -193,6 +196,17 @@ class TestState:
         assert stream.chunks > 2
         # Each micro-batch writes a chunk: the first ones stay, or few large ones take their place.
         assert max(sum(number in chunks for chunks in numbers) for number in set().union(*numbers)) > 10
+
+
+def test_groups_with_distinct_values_that_were_partly_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregate, "_FOLD_ROWS", 1)
+    monkeypatch.setattr(Execution, "_bind", in_chunks(1))
+    stream = stream_of("PATTERN SEQ(A a, B b) WITHIN 1 hour GROUPBY a.k AGG COUNT(*) AS n, COUNT(DISTINCT b.k) AS d")
+    for start in (100, 200):
+        rows = [("AB"[i % 2], start + i, i % 3) for i in range(20)]
+        stream.run(events(*rows), start)
+    found = {(row["a.k"], row["n"], row["d"]) for batch in stream.run(None, 300) for row in batch.to_pylist()}
+    assert found == {(0, 84, 3), (1, 60, 3), (2, 66, 3)}
 
 
 class TestOrigin:
