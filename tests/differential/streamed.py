@@ -109,7 +109,7 @@ class _Run:
         self._single = len(names) == 1
         self._keeps_late = not self._single and chance(rng, 50)
         self._gives_ids, self._ids = self._draw_ids(), set[str]()
-        self._lateness = self._most = self._draw_lateness()
+        self._lateness, self._most = self._draw_lateness(), 0
         self._stream = FakeStream(self._task())
         self._latest, self._watermark, self._delay = _ALWAYS, 0, 0
         self._late: set[int] = set()
@@ -166,7 +166,11 @@ class _Run:
         for _ in range(rng.choice([0, 0, 0, 0, 1, 2])):
             stream.run(rows, self._watermark, commit=False, worker=rng.randrange(2))
             self.counted["failed"] += 1
+        runs = len(stream.did)
         given = stream.run(rows, self._watermark, worker=rng.randrange(2))
+        if len(stream.did) > runs:
+            # The largest lateness so far says how late an event can have been read.
+            self._most = max(self._most, self._lateness)
         late: list[int] = []
         for batch in given:
             late += self._take(batch)
@@ -218,8 +222,6 @@ class _Run:
         self._keeps_late = not self._single and chance(rng, 50)
         self._gives_ids = self._draw_ids()
         self._stream.task = self._task()
-        # The largest lateness so far says how late an event can have been read.
-        self._most = max(self._most, self._lateness) if self._ran_once else self._lateness
         self.counted["restarted"] += 1
 
     @property
