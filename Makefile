@@ -1,10 +1,12 @@
 # Everything here sets itself up: a bare checkout and `make demo` is enough.
-# PYTHON=… picks the interpreter, JOBS=… the processes for tests without Spark, PYTEST_ARGS=… is handed to pytest.
+# PYTHON=… picks the interpreter, JOBS=… the processes for tests without Spark, SPARK_JOBS=… those for tests with it, PYTEST_ARGS=… is handed to pytest.
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
+# Each has a JVM and its workers; a stream mostly waits for commits to the disk.
+SPARK_JOBS ?= 2
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 5000
 FAULT_KILLS ?= 8
@@ -30,10 +32,10 @@ test-fast: $(STAMP) ## run the tests that need no Spark, in parallel
 	$(BIN)/python -m pytest -n $(JOBS) -m "not spark and not faults" $(PYTEST_ARGS)
 
 test-spark: $(STAMP) ## run the tests that need Spark
-	$(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(SPARK_JOBS) --dist loadfile -m spark $(PYTEST_ARGS)
 
 test-faults: $(STAMP) ## kill, fill and feed streams as in production, for some minutes
-	$(BIN)/python -m pytest -m faults $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(SPARK_JOBS) --dist loadfile -m faults $(PYTEST_ARGS)
 
 soak: $(STAMP) ## the same at length: FAULT_KILLS=… in each test that kills, at other moments with FAULT_SEED=…
 	FAULT_KILLS=$(FAULT_KILLS) $(BIN)/python -m pytest -m faults -rP $(PYTEST_ARGS)

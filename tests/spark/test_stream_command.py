@@ -194,7 +194,7 @@ def test_columns_of_an_empty_folder(call: Call, arrivals: Arrivals) -> None:
     arrivals.write(table_of(["A"], [90], [1]))
     changed = call("stream", PAIRS.replace("20", "30"), *arguments[2:])
     assert changed.exit_code == 2
-    assert changed.stderr.startswith("error[EC412]: the checkpoint is of other queries or settings")
+    assert changed.stderr.startswith("error[EC412]: the checkpoint is of other queries")
     assert "SQLSTATE" not in changed.stderr
 
 

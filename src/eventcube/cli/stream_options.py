@@ -30,7 +30,7 @@ class StreamOptions:
     max_records: int | None = None
     metrics: str | None = None
     metrics_port: int | None = None
-    master: str = "local[*]"
+    master: str = "local[*,4]"
     conf: tuple[str, ...] = ()
     as_json: bool = False
     quiet: bool = False
@@ -66,7 +66,12 @@ _OPTIONS = (
     click.option("--max-records", type=click.IntRange(1), help="The most records of a topic in a micro-batch."),
     click.option("--metrics", type=click.Path(), help="A file that gets a line of JSON for each micro-batch."),
     click.option("--metrics-port", type=click.IntRange(0, 65535), help="The port where Prometheus reads /metrics."),
-    click.option("--master", default="local[*]", show_default=True, help="The Spark master."),
+    click.option(
+        "--master",
+        default="local[*,4]",
+        show_default=True,
+        help="The Spark master; by default all cores here, and four attempts for each task.",
+    ),
     click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object; matches need --out."),
     click.option("--quiet", "-q", is_flag=True, help="No status line and no summary."),
