@@ -32,6 +32,9 @@ LATE = "late: older than the watermark"
 LATE_ROWS = "late"
 # The column with what identifies a match of a stream.
 MATCH_ID = "match_id"
+# Why the time cannot be a partition's key where it is text, and what helps.
+TEXT_TIME = "the time as text, and two texts can be one time"
+TEXT_TIME_HINT = "give the events a column of timestamps"
 # Decimals of up to this many digits are distinct as floats.
 _FLOAT_DIGITS = 15
 
@@ -171,6 +174,10 @@ class EventSchema:
                 raise InputError(
                     f"column {name!r} cannot be sorted by: it is {self.columns.field(name).type}", code="EC305"
                 )
+        if self.time in self.partition_by and self.time_is_text:
+            raise InputError(
+                f"column {self.time!r} cannot be partitioned by: it is {TEXT_TIME}", code="EC305", hint=TEXT_TIME_HINT
+            )
 
     def kind(self, name: str) -> Kind:
         """The kind of a column; the time column is a time even if it is text."""

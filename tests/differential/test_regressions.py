@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 
 from eventcube.engine import state
@@ -371,3 +372,30 @@ def test_moments(query: str, zone: str | None, first: datetime, expected: int) -
     given = [replace(e, ts=start + e.ts, zones={"ts": zone}) for e in stream("A0 A1 A2 A3 A4")]
     for cut in _cuts(given):
         assert len(check(parse(f"PATTERN {query} WITHIN 1 ms"), given, PLAIN, cut)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "settings"),
+    [
+        pytest.param("AND(A a, B b, a.ts = b.ts)", {}, id="became the key, whose texts were compared"),
+        pytest.param("SEQ(C c, AND(A a, B b, a.ts = b.ts))", {}, id="in a nested part"),
+        *(
+            pytest.param("SEQ(C c, !AND(A a, B b, a.ts = b.ts), C d)", {"strategy": name}, id=f"negated, {name}")
+            for name in ("aggressive", "iterative")
+        ),
+    ],
+)
+def test_one_time_in_two_texts(query: str, settings: dict[str, Any]) -> None:
+    parsed, given = parse(f"PATTERN {query} WITHIN 5 ms"), stream("C1 A2 B2 C3 A4 B5 C6 B7 A7 A7 C9")
+    table = to_arrow(given)
+    texts = [str(datetime.fromtimestamp(e.ts / 1e6, UTC)).replace(" ", "T" if e.id % 2 else " ") for e in given]
+    table = table.set_column(table.schema.get_field_index("ts"), "ts", pa.array([t.split("+")[0] for t in texts]))
+    expected = sorted(oracle_matches(parsed, given, PLAIN))
+    assert expected
+    for cut in _cuts(given):
+        runtime, batches, start = make_runtime(parsed, given, PLAIN, **settings), [], 0
+        for length in (*cut, table.num_rows):
+            batches += runtime.push(table.slice(start, length))
+            start += length
+        batches += runtime.finish()
+        assert sorted(key for batch in batches for key in keys_of(parsed, batch)) == expected

@@ -8,7 +8,7 @@ from eventcube.errors import Diagnostic, Span, did_you_mean
 from eventcube.language.identifiers import write_name
 from eventcube.language.syntax import Query
 from eventcube.plan.functions import Report
-from eventcube.schema import INTERNAL, EventSchema, Kind
+from eventcube.schema import INTERNAL, TEXT_TIME, TEXT_TIME_HINT, EventSchema, Kind
 
 
 def partitioned(query: Query, schema: EventSchema, report: Report) -> EventSchema:
@@ -47,4 +47,7 @@ def _unusable(query: Query, schema: EventSchema) -> list[Diagnostic]:
             problems.append(
                 Diagnostic("EC222", f"cannot partition by column {column.name!r}: it is {type_}", column.span)
             )
+        elif column.name == schema.time and schema.time_is_text:
+            message = f"cannot partition by column {column.name!r}: it is {TEXT_TIME}"
+            problems.append(Diagnostic("EC222", message, column.span, TEXT_TIME_HINT))
     return problems

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
-from eventcube.errors import BindError, OptionError
+from eventcube.errors import BindError, InputError, OptionError
 
 EVENTS = pa.table(
     {
@@ -48,6 +48,16 @@ def test_a_column_that_cannot_be_used_is_told_at_its_place() -> None:
             pairs(BY_K.replace("BY k", f"BY {column}"))
         assert caught.value.code == code
         assert "query:1:36" in str(caught.value)
+
+
+def test_a_time_as_text_is_refused() -> None:
+    texts = EVENTS.set_column(EVENTS.schema.get_field_index("ts"), "ts", EVENTS.column("ts").cast(pa.string()))
+    with pytest.raises(BindError, match="two texts can be one time") as caught:
+        ec.match(texts, BY_K.replace("BY k", "BY ts"), type="type")
+    assert caught.value.code == "EC222"
+    with pytest.raises(InputError, match="two texts can be one time") as refused:
+        ec.match(texts, PLAIN, type="type", partition_by="ts")
+    assert refused.value.code == "EC305"
 
 
 QUERIES = {

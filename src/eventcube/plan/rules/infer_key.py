@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eventcube.plan.expressions import ColumnRef, Comparison, Condition
+from eventcube.plan.expressions import ColumnRef, Comparison, Condition, Encoding
 from eventcube.plan.logical import (
     LogicalQuery,
     Predicate,
@@ -22,7 +22,8 @@ def infer_key(query: LogicalQuery) -> LogicalQuery:
     """Make a column the key if equalities connect it in all components, negated ones too; those need no test then.
 
     Every slot must be connected to one anchor by equalities `x.c = y.c` that apply whenever the slot is bound: over
-    slots of its own or an enclosing region that are in no OR alternative but those around it.
+    slots of its own or an enclosing region that are in no OR alternative but those around it. A time that is text is no
+    key.
 
     >>> from eventcube.plan.rule_examples import show
     >>> show(infer_key, "SEQ(A a, !(B b, b.k = a.k), C c) WHERE a.k = c.k, a.x = c.x, b.x > 0")
@@ -79,8 +80,9 @@ def _key(region: Region, slots: Sequence[Slot]) -> tuple[tuple[str, ...], frozen
 
 def _column(predicate: Predicate) -> str | None:
     match predicate.condition:
-        case Comparison("=", ColumnRef(column=left), ColumnRef(column=right)) if left == right:
-            return left
+        case Comparison("=", ColumnRef(column=left, encoding=encoding), ColumnRef(column=right)) if left == right:
+            # A key is compared as it is stored, and two texts can be one time.
+            return None if encoding is Encoding.TIME_TEXT else left
     return None
 
 

@@ -12,6 +12,8 @@ from eventcube.schema import EventSchema
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("k", pa.int64()), ("x", pa.int64())])
 
+TEXTS = COLUMNS.set(0, pa.field("ts", pa.string()))
+
 
 def key(query: str) -> tuple[str, ...]:
     return infer_key(bind(parse(f"PATTERN {query}"), EventSchema(COLUMNS, "ts", "type"))).key
@@ -54,6 +56,11 @@ def key(query: str) -> tuple[str, ...]:
 )
 def test_key(query: str, expected: tuple[str, ...]) -> None:
     assert key(query) == expected
+
+
+def test_a_time_that_is_text_is_no_key() -> None:
+    query = bind(parse("PATTERN AND(A a, B b, a.ts = b.ts, a.k = b.k)"), EventSchema(TEXTS, "ts", "type"))
+    assert infer_key(query).key == ("k",)
 
 
 def test_what_the_key_ensures_is_not_tested_again() -> None:
