@@ -29,8 +29,12 @@ def differences(saved: Mapping[str, Mapping[str, str]], own: Mapping[str, Mappin
 
 def other_columns(saved: pa.Schema, own: pa.Schema) -> str:
     """What differs between two schemas."""
-    theirs, ours = ({field.name: str(field.type) for field in schema} for schema in (saved, own))
+    theirs, ours = ({field.name: _type(field) for field in schema} for schema in (saved, own))
     return _listed(_differences("column", theirs, ours))
+
+
+def _type(column: pa.Field) -> str:
+    return f"{column.type}{'' if column.nullable else ' not null'}"
 
 
 def _read(fingerprint: str) -> dict[str, dict[str, str]]:
@@ -56,7 +60,8 @@ def _differences(what: str, theirs: Mapping[str, str], ours: Mapping[str, str]) 
             was, is_ = (textwrap.shorten(value, _WIDTH, placeholder="…") for value in (theirs[name], ours[name]))
             yield f"{what} {name!r} was {was}, and is {is_}"
     if theirs == ours and list(theirs) != list(ours):
-        yield f"the order is another: {what} {next(iter(theirs))!r} was first"
+        was, is_ = next((was, is_) for was, is_ in zip(theirs, ours, strict=True) if was != is_)
+        yield f"the order is another: {what} {was!r} was where {is_!r} is"
 
 
 def _listed(differences: Iterator[str]) -> str:

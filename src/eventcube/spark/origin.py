@@ -119,7 +119,7 @@ class Origin:
         if [of.key for of in self.passes] != [of.key for of in now.passes]:
             self._refuse_spread("", *(" and ".join(of.spread for of in origin.passes) for origin in (self, now)))
         for before, after in zip(self.passes, now.passes, strict=True):
-            if not before.columns.equals(after.columns):
+            if not _holds(after.columns, before.columns):
                 changed = other_columns(before.columns, after.columns)
                 hint = f"{_NEW_CHECKPOINT}, or with the columns of the old one: events.select(…)"
                 raise OptionError(f"the checkpoint is of events with other columns{changed}", code="EC412", hint=hint)
@@ -147,6 +147,12 @@ def delay_of(lateness: int) -> int:
 def texts_of(queries: Mapping[str, Query]) -> dict[str, str]:
     """The texts of queries, which are the same for queries that are."""
     return {name: print_query(query) for name, query in queries.items()}
+
+
+def _holds(columns: pa.Schema, before: pa.Schema) -> bool:
+    """Whether a state of these columns can have rows of those before: they are the same, or may be null since then."""
+    same = columns.names == before.names and columns.types == before.types
+    return same and all(now.nullable or not was.nullable for now, was in zip(columns, before, strict=True))
 
 
 def _stored(columns: pa.Schema) -> str:

@@ -35,7 +35,7 @@ def told(saved: Any, queries: Any, **settings: Any) -> str:
             {},
             "query 'two' was PATTERN C c, and is PATTERN D d",
         ),
-        (dict(reversed(QUERIES.items())), {}, "the order is another: query 'one' was first"),
+        (dict(reversed(QUERIES.items())), {}, "the order is another: query 'one' was where 'two' is"),
         (QUERIES, {"lateness": 7}, "setting 'lateness' was 0, and is 7"),
         (QUERIES, {"type": "kind"}, "setting 'type' was 'type', and is 'kind'"),
         (QUERIES, {"partition_by": "k"}, "setting 'partition_by' was (), and is ('k',)"),
@@ -61,6 +61,25 @@ def test_other_columns() -> None:
         "events with other columns: column 'ts' was int64, and is timestamp[us]; column 'x' is missing here; "
         "column 'y' is new"
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "differs"),
+    [
+        (
+            {"ts": pa.int64(), "x": pa.int8(), "type": pa.string()},
+            "the order is another: column 'type' was where 'x' is",
+        ),
+        (
+            [pa.field("ts", pa.int64(), nullable=False), ("type", pa.string()), ("x", pa.int8())],
+            "column 'ts' was int64, and is int64 not null",
+        ),
+    ],
+)
+def test_columns_that_differ_in_their_order_or_in_nulls(columns: Any, differs: str) -> None:
+    before = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.int8()})
+    saved = ec.Runtime(QUERIES, type="type", schema=before).snapshot()
+    assert told(saved, QUERIES, type="type", schema=pa.schema(columns)) == f"events with other columns: {differs}"
 
 
 def test_of_long_queries_and_many_differences_a_few_words_are_shown() -> None:

@@ -220,12 +220,36 @@ class TestOrigin:
         task = bucket_task({"q": parse(PAIR)}, events().schema.append(pa.field("x", pa.int8())), options(type="type"))
         self._refused(FakeStream(task), "EC412", "column 'x' is missing here")
 
-    def _refused(self, before: FakeStream, code: str, message: str) -> None:
+    def test_columns_in_another_order(self) -> None:
+        task = bucket_task({"q": parse(PAIR)}, pa.schema(reversed([*events().schema])), options(type="type"))
+        self._refused(FakeStream(task), "EC412", "the order is another: column 'k' was where 'type' is")
+
+    def test_columns_that_could_be_null(self) -> None:
+        required = pa.schema([field.with_nullable(False) for field in events().schema])
+        after = FakeStream(bucket_task({"q": parse(PAIR)}, required, options(type="type")))
+        self._refused(stream_of(PAIR), "EC412", "column 'type' was string, and is string not null", after)
+
+    def test_columns_that_can_be_null_now(self) -> None:
+        """Columns of a source are required at first; without the requirement the state goes on, and is saved so."""
+        required = pa.schema([field.with_nullable(False) for field in events().schema])
+        stream = FakeStream(bucket_task({"q": parse(PAIR)}, required, options(type="type")))
+        stream.run(events(("A", 1, 1)).cast(required), 0)
+        for time in (2, 3):
+            after = stream_of(PAIR)
+            after.committed = stream.committed
+            table = events(("B", time, 1), ("B", time, 1))
+            keys = pa.array([1, None], pa.int64())
+            after.run(table.set_column(2, "k", keys), 0)
+            stream = after
+        found = [row["b"]["ts"] for batch in stream.run(None, 100) for row in batch.to_pylist()]
+        assert [time.microsecond for time in found] == [2000, 3000]
+
+    def _refused(self, before: FakeStream, code: str, message: str, after: FakeStream | None = None) -> None:
         before.run(before.task.schema.columns.empty_table(), 0)
         columns = before.task.schema.columns
         row = pa.Table.from_pylist([{"type": "A", "ts": 0, "k": 1}], columns)
         before.run(row, 0)
-        stream = stream_of(PAIR)
+        stream = after or stream_of(PAIR)
         stream.committed = before.committed
         with pytest.raises(OptionError, match=message) as caught:
             stream.run(events(("A", 1, 1)), 0)
