@@ -291,6 +291,23 @@ class TestGroups:
         with pytest.raises(OptionError, match="EC498"):
             writer.outputMode("complete").start()
 
+    @pytest.mark.parametrize("derive", ["select", "view", "where"])
+    def test_append_mode_is_refused_for_what_is_made_of_groups(
+        self, derive: str, folder: Folder, sink: Sink, spark: SparkSession
+    ) -> None:
+        folder.write(random_table(100, 60), table_of(["other"], [1000], [1]))
+        groups = ec.match(folder.stream, self.QUERY, **SETTINGS)
+        groups.createOrReplaceTempView("some_groups")
+        derived = {
+            "select": lambda: groups.select("k", "n"),
+            "view": lambda: spark.sql("SELECT k, n FROM some_groups"),
+            "where": lambda: groups.where("n > 0"),
+        }[derive]()
+        with pytest.raises(StreamingQueryException, match=r"EC498.*in append mode"):
+            sink.run(derived)
+        assert not any(batch.num_rows for batch in sink.batches.values())
+        assert sink.run(derived, mode="update").num_rows
+
 
 class TestCube:
     CUBE = ec.Cube(

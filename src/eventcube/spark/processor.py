@@ -25,6 +25,7 @@ from eventcube.runtime.snapshot import damaged
 from eventcube.spark.bucket import Bucket, BucketTask
 from eventcube.spark.bucket_names import place_of
 from eventcube.spark.chunks import Manifest
+from eventcube.spark.groups_stream import check_mode
 from eventcube.spark.origin import Origin
 from eventcube.spark.pack import EVENTS, write_stream
 
@@ -54,10 +55,13 @@ OUTPUT = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
 
 
 class BucketProcessor(StatefulProcessor):
-    """Runs the buckets of all passes; gives their results and late rows, packed as Arrow streams, and what they did."""
+    """Runs the buckets of all passes; gives their results and late rows, packed as Arrow streams, and what they did.
 
-    def __init__(self, tasks: Sequence[BucketTask]) -> None:
-        self.tasks = tasks
+    `grouped`: there are groups among the results, which only a query in update mode may write.
+    """
+
+    def __init__(self, tasks: Sequence[BucketTask], *, grouped: bool = False) -> None:
+        self.tasks, self.grouped = tasks, grouped
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -88,6 +92,8 @@ class BucketProcessor(StatefulProcessor):
 
     def _run(self, number: int, packs: list[bytes], watermark: int, *, fired: bool = False) -> Iterator[pd.DataFrame]:
         """Run a bucket, as its timer has `fired` or there is input; the watermark is in milliseconds, as Spark's is."""
+        if self.grouped:
+            check_mode()
         clock = Stopwatch()
         stored = self._manifest.get()
         manifest = Manifest.from_bytes(bytes(stored[0])) if stored is not None else None

@@ -106,7 +106,7 @@ class Stream(Request):
 
     def operator(self, tasks: Sequence[BucketTask]) -> StatefulProcessor:
         """What runs in the state groups."""
-        return BucketProcessor(tasks)
+        return BucketProcessor(tasks, grouped=self._mode == "update")
 
     @property
     def _mode(self) -> str:
