@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -283,3 +284,34 @@ def test_a_stream_that_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     found = written(tmp_path / "matches")
     assert rows_of(found.cast(expected.schema)) == rows_of(expected)
     assert found.num_rows == 5
+
+
+class TestKilledAtTheFirstMicroBatch:
+    """The driver was killed when it had begun to write which rows the first micro-batch reads."""
+
+    ARGUMENTS = ("stream", PAIRS, "incoming", "--type", "kind", "--once", "--out", "out", "--checkpoint", "checkpoint")
+
+    def _kill(self, call: Call, arrivals: Arrivals) -> None:
+        arrivals.write(random_table(200, 100))
+        assert call(*self.ARGUMENTS).exit_code == 0
+        # As it was then: Spark had noted the id of the query and the files of the source.
+        for folder in ("offsets", "commits", "state"):
+            shutil.rmtree(Path("checkpoint") / folder)
+        shutil.rmtree("out")
+        Path("checkpoint/offsets").mkdir()
+        for name in (".0.9c1f0d8e-4b57-4d4e-8a55-0d3f0f5d1c3a.tmp", "..0.9c1f0d8e-4b57-4d4e-8a55-0d3f0f5d1c3a.tmp.crc"):
+            Path("checkpoint/offsets", name).write_text("v1")
+
+    def test_it_starts_again(self, call: Call, arrivals: Arrivals) -> None:
+        self._kill(call, arrivals)
+        found = call(*self.ARGUMENTS)
+        assert found.exit_code == 0, found.stderr
+        assert written("out").num_rows > 10
+
+    def test_a_checkpoint_with_other_files_is_left_alone(self, call: Call, arrivals: Arrivals) -> None:
+        self._kill(call, arrivals)
+        Path("checkpoint/offsets/other").write_text("")
+        before = sorted(Path("checkpoint").rglob("*"))
+        found = call(*self.ARGUMENTS)
+        assert found.exit_code == 2
+        assert set(before) <= set(Path("checkpoint").rglob("*"))

@@ -25,6 +25,7 @@ from eventcube.errors import OptionError
 from eventcube.match import find_matches
 from eventcube.options import Options
 from eventcube.signals import signals_wait
+from eventcube.spark.checkpoint import remove_unfinished_start
 from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.kafka import to_kafka
 from eventcube.spark.metrics import StreamMetrics
@@ -153,6 +154,7 @@ class _Stream:
     def _start(self, asked: Asked, matches: DataFrame, sink: WriteBatch | Topic) -> StreamingQuery:
         grouped = any(query.agg for query in each_query(asked))
         assert self.how.checkpoint is not None
+        remove_unfinished_start(self.spark.session, _path(self.how.checkpoint))
         if isinstance(sink, Topic):
             writer = to_kafka(matches).writeStream.format("kafka").option("kafka.bootstrap.servers", sink.servers)
             writer = writer.option("topic", sink.name)
