@@ -138,7 +138,8 @@ class StreamSettings(Settings, total=False):
         int | str | timedelta | None,
         Setting(
             None,
-            "In a stream of Spark whose events are live: how long none may come before the clock moves the watermark.",
+            "In a stream of Spark whose events are live: how far the watermark may be behind the clock, beside the "
+            "lateness; an event that is read later than that is late, as in a backlog that is read piece by piece.",
             "a duration such as '1 minute', a timedelta, or microseconds, or None for never",
         ),
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,25 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 import eventcube as ec
+from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.settings import PARTITIONS
+from tests.faults.processes import wait_until
 from tests.spark.frames import rows_of
 from tests.spark.streams import Folder, Sink, cut
-from tests.spark.test_streaming import KEYED, LATENESS, SETTINGS, UNKEYED, decided, last_watermark, random_table
+from tests.spark.test_streaming import (
+    KEYED,
+    LATENESS,
+    SECOND,
+    SETTINGS,
+    START,
+    UNKEYED,
+    decided,
+    last_watermark,
+    random_table,
+)
 
 PAIR, NESTED, UNUSED = (KEYED[name] for name in ("pair", "nested", "unused"))
 
@@ -93,6 +107,44 @@ def test_what_cannot_change(
     folder.write(random_table(40, 20))
     with pytest.raises(StreamingQueryException, match=f"(?s){code}.*{message}"):
         sink.run(ec.match(folder.stream, queries, lateness=LATENESS, **SETTINGS, **settings))
+
+
+def test_another_zone_of_the_session_is_refused(folder: Folder, sink: Sink, spark: SparkSession) -> None:
+    """Conditions read moments in it; with the zone of before the stream goes on."""
+    for zone in ("UTC", "Europe/Berlin", "UTC"):
+        spark.conf.set(ZONE_SETTING, zone)
+        folder.write(random_table(40, 20))
+        matches = ec.match(folder.stream, {"pair": PAIR}, lateness=LATENESS, **SETTINGS)
+        if zone == "UTC":
+            sink.run(matches)
+        else:
+            with pytest.raises(StreamingQueryException, match=r"EC412.*column 'ts' was timestamp\[us, tz=UTC\]"):
+                sink.run(matches)
+
+
+def test_an_idle_timeout_longer_than_a_backlog_lets_it_be_read_piece_by_piece(folder: Folder, sink: Sink) -> None:
+    """With a short one the clock would move the watermark past what is left; it can be short at the next start."""
+    events = random_table(300, 100)
+    ago = int(time.time()) - 7200 - START // SECOND
+    moved = pc.add(events.column("ts").cast(pa.int64()), ago * SECOND)
+    events = events.set_column(0, "ts", moved.cast(events.schema.field("ts").type))
+    complete = rows_of(ec.match(events, {"pair": PAIR}, **SETTINGS))
+    assert len(complete) > 20
+    folder.write(*cut(events, 4))
+
+    def run(idle_timeout: str, is_done: Callable[[StreamingQuery], bool]) -> None:
+        running = sink.start(
+            ec.match(folder.stream, {"pair": PAIR}, lateness=LATENESS, idle_timeout=idle_timeout, **SETTINGS)
+        )
+        try:
+            wait_until(lambda: is_done(running) or running.exception(), "the end", pause=0.1)
+        finally:
+            running.stop()
+
+    run("1 day", lambda query: sum(p.sources[0].numInputRows for p in query.recentProgress) == 300)
+    assert len(sink.batches) >= 4
+    run("1 second", lambda _: sum(batch.num_rows for batch in [*sink.batches.values()]) >= len(complete))
+    assert rows_of(pa.concat_tables(sink.batches.values())) == complete
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 5])
