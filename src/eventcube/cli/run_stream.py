@@ -25,11 +25,11 @@ from eventcube.errors import OptionError
 from eventcube.match import find_matches
 from eventcube.options import Options
 from eventcube.signals import signals_wait
-from eventcube.spark.checkpoint import remove_unfinished_start
 from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.kafka import to_kafka
 from eventcube.spark.metrics import StreamMetrics
 from eventcube.spark.sinks import BatchFolders
+from eventcube.spark.unfinished_start import remove_unfinished_start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -30,8 +30,8 @@ _listening: set[str] = set()
 
 def for_update_only(frame: DataFrame) -> DataFrame:
     """The same frame, which refuses to be written in append mode, as do the tasks of queries that use it."""
+    _listen(frame.sparkSession)
     if not is_connect(frame):
-        _listen(frame.sparkSession)
         frame.__class__ = type("DataFrame", (_Groups, type(frame)), {})
     return frame
 
@@ -85,6 +85,8 @@ def _refuse_unless_update(mode: str) -> None:
 
 def _listen(session: SparkSession) -> None:
     """Note the modes of the session's queries from now on."""
+    if is_connect(session):
+        return
     name = session._jsparkSession.sessionUUID()
     if name not in _listening:
         session.streams.addListener(_NoteMode(session))
