@@ -167,6 +167,29 @@ def test_csv_keeps_its_columns_and_matches_go_to_the_screen(call: Call) -> None:
     assert "Spark's own messages are in" in refused.stderr
 
 
+def test_json_lines_with_values_of_another_type_are_skipped_and_counted(call: Call) -> None:
+    arguments = ("stream", "PATTERN SEQ(A a, B b) WHERE a.p < b.p WITHIN 1 minute RETURN a.p AS p", "incoming")
+    arguments += ("--type", "kind", "--once", "--checkpoint", "checkpoint", "--out", "matches", "--json")
+    rows = [("08:00:00", "A", 3), ("08:00:01", "B", 4), ("08:00:02", "A", 5)]
+
+    def arrive(name: str, *lines: str) -> dict[str, int]:
+        Path("incoming", name).write_text("\n".join(lines))
+        summary: dict[str, int] = json.loads(call(*arguments).stdout)
+        return summary
+
+    first = [json.dumps({"ts": f"2026-01-05 {ts}", "kind": kind, "p": p}) for ts, kind, p in rows]
+    assert arrive("1.jsonl", *first)["set_aside"] == 0
+    second = [
+        '{"ts": "2026-01-05 08:00:03", "kind": "B", "p": 5.5}',
+        '{"ts": "2026-01-05 08:00:03", "kind": "B", "p": "many"}',
+        '{"ts": "2026-01-05 08:00:04", "kind": "B", "p": 6, "unknown": 7}',
+        '{"ts": "2026-01-05 08:00:04", "kind": "B"',
+        '{"ts": "2026-01-05 09:00:00", "kind": "A", "p": null}',
+    ]
+    assert arrive("2.jsonl", *second)["set_aside"] == 3
+    assert sorted(written("matches")["p"].to_pylist()) == [3, 3, 5]
+
+
 def test_columns_of_an_empty_folder(call: Call, arrivals: Arrivals) -> None:
     arguments = (
         "stream",

@@ -145,7 +145,8 @@ class StreamSummary:
         lines = [f"{counted(self.matches)} in {self.rows:,} rows, {took}"]
         if self.set_aside:
             where = f"in {self.late_out}" if self.late_out else "--late PATH writes them"
-            late = f"{self.late:,} of them late: {where}" if self.late else "no time or no type"
+            unread = "no time, no type, or a value that does not fit its column"
+            late = f"{self.late:,} of them late: {where}" if self.late else unread
             lines.append(f"{self.set_aside:,} {'row' if self.set_aside == 1 else 'rows'} skipped, {late}")
         if self.watermark is not None:
             lines.append(
