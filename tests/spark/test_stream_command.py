@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -122,6 +123,26 @@ def test_a_replay_gives_what_the_stream_gave(call: Call, arrivals: Arrivals) -> 
         assert rows_of(again) == rows_of(found.cast(again.schema))
     # What is not decided, and what was late, would make a difference.
     assert rows_of(ec.match(events, PAIRS, time="ts", type="kind")) - rows_of(found)
+
+
+def test_rows_are_left_out_though_a_column_has_another_type_in_them(call: Call) -> None:
+    events = [(0, "A", 3), (1, "B", 4), (1, "B", 4.0), (2, "B", "many"), (3, "B", None)]
+    lines = [json.dumps({"ts": f"2026-01-05 08:00:0{ts}", "kind": kind, "p": p}) for ts, kind, p in events]
+    Path("incoming/1.jsonl").write_text("\n".join(lines))
+    times = [datetime(2026, 1, 5, 8, 0, ts) for ts in (1, 2, 3)]
+    late = {"ts": pa.array(times, pa.timestamp("us")), "kind": ["B"] * 3, "p": pa.array([4.0, None, None])}
+    Path("late").mkdir()
+    pq.write_table(pa.table(late), "late/1.parquet")
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 minute RETURN b.p AS p"
+    result = call("run", query, "incoming", "--type", "kind", "--less", "late", "--format", "jsonl")
+    # One of the two rows with 4.
+    assert sorted(json.loads(line)["p"] for line in result.stdout.splitlines())[1:] == ["many"]
+    assert "warning[EC507]: 1 of 3 rows" in result.stderr
+    assert "2 matches in 5 events" in result.stderr
+    assert "2 events left out" in result.stderr
+    pq.write_table(pa.table(late | {"p": [[1]] * 3}), "late/1.parquet")
+    refused = call("run", query, "incoming", "--type", "kind", "--less", "late")
+    assert refused.stderr.startswith("error[EC607]: column 'p' is string in the events, and list<element: int64>")
 
 
 @pytest.mark.parametrize("query", ["PATTERN SEQ(A a, B b, !D d)", "PATTERN SEQ(!D d, A a, B b)", PAIRS[:32]])

@@ -40,6 +40,7 @@ from eventcube.spark.source import warn_of_source, warn_of_types
 from eventcube.spark.stream import Stream
 from eventcube.spark.tables import one_table
 from eventcube.spark.task import MatchTask, PlanGroup
+from eventcube.spark.watermarks import as_last_watermark
 from eventcube.spark.wide import flat_frame
 from eventcube.spark.workers import check_workers
 
@@ -129,7 +130,7 @@ class _Call:
             (logical,) = (plan.logical for plan in asked.plans.values())
             matches = flat_frame(matches, event_columns(logical.query))
         check_workers(events.sparkSession)
-        return matches
+        return as_last_watermark(matches) if events.isStreaming else matches
 
 
 def _warn(request: Request) -> None:

@@ -156,21 +156,6 @@ def _in_microseconds(events: DataFrame, nanoseconds: Mapping[str, bool]) -> Data
     return events
 
 
-def without_rows(events: DataFrame, rows: DataFrame) -> DataFrame:
-    """The events less other rows, each of which takes one away; with the columns that these have."""
-    strange = [name for name in rows.columns if name not in events.columns]
-    if strange:
-        raise InputError(
-            f"the rows to leave out have a column {strange[0]!r}, and the events have not",
-            code="EC606",
-            hint="give the late rows of a stream over the same events",
-        )
-    types = {field.name: field.dataType for field in events.schema}
-    return events.select(*map(column, rows.columns)).exceptAll(
-        rows.select(*[column(name).cast(types[name]).alias(name) for name in rows.columns])
-    )
-
-
 def use_zone(session: SparkSession, zone: str) -> None:
     """Make this the session's zone, to read times without a zone and to show times."""
     try:

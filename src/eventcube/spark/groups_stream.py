@@ -14,7 +14,9 @@ from eventcube.spark.columns import is_connect
 def for_update_only(frame: DataFrame) -> DataFrame:
     """The same frame, which refuses to be written in append mode: Spark itself does not see to it."""
     if not is_connect(frame):
-        frame.__class__ = type("DataFrame", (_Groups, type(frame)), {})
+        # Under Spark's module, by which frames are told from others.
+        kind = type(frame)
+        frame.__class__ = type("DataFrame", (_Groups, kind), {"__module__": kind.__module__})
     return frame
 
 

@@ -45,6 +45,7 @@ from eventcube.spark.request import Request, normalized
 from eventcube.spark.settings import partitions
 from eventcube.spark.state_store import use_state_store
 from eventcube.spark.task import OUTPUT_ROWS
+from eventcube.spark.watermarks import refuse_watermarks
 
 _TIME = INTERNAL + "time"
 _BUCKET = INTERNAL + "bucket"
@@ -61,6 +62,7 @@ class Stream(Request):
     def __init__(self, events: DataFrame, queries: Mapping[str, Query], single: bool, options: Options) -> None:
         for name, query in queries.items():
             _check_can_stream(query, options, "the query" if single else f"query {name}")
+        refuse_watermarks(events)
         if not single:
             check_shareable(queries)
         if options.until is not None:
