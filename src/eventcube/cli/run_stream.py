@@ -22,12 +22,14 @@ from eventcube.cli.stream_source import FileSource, Topic, TopicSource, find_sou
 from eventcube.cli.stream_status import StatusLine, StreamSummary
 from eventcube.cli.watch_stream import watch_stream
 from eventcube.errors import OptionError
-from eventcube.match import find_matches
 from eventcube.options import Options
 from eventcube.signals import signals_wait
+from eventcube.spark.batch import match_stream
+from eventcube.spark.checkpoint import changed_queries, stored_origin
 from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.kafka import to_kafka
 from eventcube.spark.metrics import StreamMetrics
+from eventcube.spark.origin import Origin
 from eventcube.spark.sinks import BatchFolders
 
 if TYPE_CHECKING:
@@ -125,7 +127,8 @@ class _Stream:
                 events = source.read(self.spark.session, keep_zone=ZONE_SETTING in conf)
                 topic = None if how.out is None else read_topic(how.out)
                 chosen = replace(options, keep_late=how.late is not None, match_id=topic is not None)
-                matches = find_matches(events, asked, chosen)
+                matches, origin = match_stream(events, asked, chosen)
+                self._check_checkpoint(origin)
                 sink = self._sink(status) if topic is None else topic
                 query = self._start(asked, matches, sink)
             try:
@@ -141,6 +144,19 @@ class _Stream:
             return replace(summary, out=how.out, late_out=how.late, checkpoint=how.checkpoint)
         finally:
             metrics.close()
+
+    def _check_checkpoint(self, origin: Origin) -> None:
+        """Refuse a checkpoint that the stream cannot go on from, and say which queries come and go.
+
+        Else only a micro-batch with rows would tell.
+        """
+        assert self.how.checkpoint is not None
+        before = stored_origin(self.spark.session, _path(self.how.checkpoint))
+        if before is None:
+            return
+        before.followed_by(origin)
+        if not self.how.silent and (changed := changed_queries(before, origin)):
+            click.echo(f"the checkpoint has other queries; {changed}", err=True)
 
     def _sink(self, status: StatusLine) -> WriteBatch:
         how = self.how
