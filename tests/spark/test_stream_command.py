@@ -186,6 +186,30 @@ def test_csv_keeps_its_columns_and_matches_go_to_the_screen(call: Call) -> None:
     assert "error[EC321]: cannot read" in refused.stderr, refused.stderr
     assert "4.csv" in refused.stderr
     assert "Spark's own messages are in" in refused.stderr
+    Path("incoming/4.csv").write_text("ts,kind,n\n2026-01-05 10:00:01,B,1\n2026-01-05 10:00:02,B,few\n")
+    refused = call(*kept)
+    assert "4.csv: column 'n' is bigint in this stream, and has 'few' here" in refused.stderr
+    assert "the columns are ts timestamp_ntz, kind string, n bigint. Mend the file under its name" in refused.stderr
+    Path("incoming/4.csv").write_text(
+        "ts,kind,n\n2026-01-05 10:00:01,A,1\n2026-01-05 10:00:02,B,2\n2026-01-05 11:00:00,B,2\n"
+    )
+    assert "│ 1 │" in call(*kept).stdout
+
+
+def test_a_change_of_queries_is_told_or_refused_at_the_start(call: Call, arrivals: Arrivals) -> None:
+    arguments = ("incoming", "--type", "kind", "--once", "--out", "matches", "--checkpoint", "checkpoint")
+    Path("queries.yaml").write_text(f"queries:\n  ab: {PAIRS}\nsettings:\n  type: kind\n")
+    arrivals.write(table_of(["A", "B", "A"], [1, 2, 30], [1, 1, 1]))
+    first = call("stream", "queries.yaml", *arguments)
+    assert (first.exit_code, "other queries" in first.stderr) == (0, False)
+    # No new rows, so Spark runs no micro-batch with any.
+    Path("queries.yaml").write_text(Path("queries.yaml").read_text().replace("20", "30"))
+    refused = call("stream", "queries.yaml", *arguments)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("error[EC412]: the checkpoint is of other queries: query 'ab' was")
+    single = call("stream", PAIRS, *arguments)
+    assert single.exit_code == 0
+    assert "other queries; removed: ab; added: q1, from later events on\n" in single.stderr
 
 
 def test_json_lines_with_values_of_another_type_are_skipped_and_counted(call: Call) -> None:
@@ -256,6 +280,8 @@ def test_columns_of_an_empty_folder(call: Call, arrivals: Arrivals) -> None:
         ((PAIRS, "kafka://127.0.0.1:9092", "--columns", "ts timestamp"), "EC605"),
         ((PAIRS, "incoming", "--columns", "ts time stamp", "--input-format", "csv"), "EC326"),
         ((PAIRS, "events.parquet", "--lateness", "soon"), "EC403"),
+        ((PAIRS, "events.parquet", "--trigger", "5 apples"), "EC403"),
+        ((PAIRS, "events.parquet", "--out", "kafka://127.0.0.1:9/t", "--checkpoint", "c"), "EC487"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], code: str, call: Call) -> None:

@@ -21,8 +21,8 @@ from eventcube.cli.stream_output import ScreenSink, WriteBatch
 from eventcube.cli.stream_source import FileSource, Topic, TopicSource, find_source, read_topic
 from eventcube.cli.stream_status import StatusLine, StreamSummary
 from eventcube.cli.watch_stream import watch_stream
-from eventcube.errors import OptionError
-from eventcube.options import Options
+from eventcube.errors import InputError, OptionError
+from eventcube.options import Options, microseconds
 from eventcube.signals import signals_wait
 from eventcube.spark.batch import match_stream
 from eventcube.spark.checkpoint import changed_queries, stored_origin
@@ -50,7 +50,10 @@ def run_stream(asked: Asked, source: str, options: Options, how: StreamOptions) 
     try:
         with signals_wait() as signals, _checkpoint(how) as checkpoint:
             how = replace(how, checkpoint=checkpoint)
-            summary = _Stream(spark, signals, how).run(asked, events, options, clock.monotonic() - begun)
+            try:
+                summary = _Stream(spark, signals, how).run(asked, events, options, clock.monotonic() - begun)
+            except InputError as error:
+                raise events.explained(error) from None
             if how.as_json:
                 click.echo(summary.as_json())
             elif not how.quiet:
@@ -60,7 +63,8 @@ def run_stream(asked: Asked, source: str, options: Options, how: StreamOptions) 
 
 
 def _check(how: StreamOptions) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that cannot be read, or do not go together."""
+    microseconds(how.trigger)
     if how.out is None:
         if how.as_json:
             raise OptionError("--json prints the summary, so matches need --out", code="EC420", hint="--out matches")
@@ -177,7 +181,9 @@ class _Stream:
         writer = writer.outputMode("update" if grouped else "append")
         writer = writer.option("checkpointLocation", _path(self.how.checkpoint))
         trigger = (
-            writer.trigger(availableNow=True) if self.how.once else writer.trigger(processingTime=self.how.trigger)
+            writer.trigger(availableNow=True)
+            if self.how.once
+            else writer.trigger(processingTime=f"{microseconds(self.how.trigger) // 1000} milliseconds")
         )
         return trigger.start()
 

@@ -53,10 +53,24 @@ def _differences(what: str, theirs: Mapping[str, str], ours: Mapping[str, str]) 
         elif name not in theirs:
             yield f"{what} {name!r} is new"
         elif theirs[name] != ours[name]:
-            was, is_ = (textwrap.shorten(value, _WIDTH, placeholder="…") for value in (theirs[name], ours[name]))
+            was, is_ = (
+                textwrap.shorten(_plain(value), _WIDTH, placeholder="…") for value in (theirs[name], ours[name])
+            )
             yield f"{what} {name!r} was {was}, and is {is_}"
     if theirs == ours and list(theirs) != list(ours):
         yield f"the order is another: {what} {next(iter(theirs))!r} was first"
+
+
+def _plain(value: str) -> str:
+    """The value of a setting, without Python's way to write lists of columns and nothing."""
+    if value == "None":
+        return "none"
+    if not value.startswith("("):
+        return value
+    try:
+        return ", ".join(map(str, ast.literal_eval(value))) or "none"
+    except (SyntaxError, ValueError, TypeError):
+        return value
 
 
 def _listed(differences: Iterator[str]) -> str:

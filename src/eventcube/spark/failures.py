@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from eventcube.errors import EventCubeError, InputError
+from eventcube.errors import EventCubeError, InputError, OptionError
 
 _OURS = re.compile(
     r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\n\s*SQLSTATE|\Z)", re.MULTILINE | re.DOTALL
 )
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
 _FULL = "No space left on device"
+_NO_KAFKA = "Failed to find data source: kafka"
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 # What says only where something failed, around what did.
 _AROUND = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "FOREACH_USER_FUNCTION_ERROR")
@@ -44,6 +46,8 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
     if ours:
         message, _, hint = ours[1].partition("\nhint: ")
         return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
+    if _NO_KAFKA in text:
+        return no_kafka_connector()
     if _FULL in text:
         return InputError(
             "a disk is full: that of the checkpoint, of the results, or of Spark's temporary files (spark.local.dir)",
@@ -71,6 +75,16 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
             return InputError(f"cannot read {file}: {reason}", code="EC321", hint=hint)
         case _:
             return InputError(f"Spark could not do it: {_first_sentence(detail)}", code="EC329", hint=hint)
+
+
+def no_kafka_connector() -> OptionError:
+    """The error for a session without Spark's connector for Kafka."""
+    return OptionError(
+        "Spark has no connector for Kafka",
+        code="EC487",
+        hint="start the session, or spark-submit, with spark.jars.packages="
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__} (eventcube stream: with --conf before it)",
+    )
 
 
 def _interruption(failure: BaseException | None) -> BaseException | None:
