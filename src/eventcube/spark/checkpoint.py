@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -15,6 +16,8 @@ from eventcube.spark.processor import ORIGIN
 
 def stored_origin(session: SparkSession, checkpoint: str) -> Origin | None:
     """What the state in a checkpoint is of; None if it has none yet, or Spark cannot read it before the stream runs."""
+    if "://" not in checkpoint and not Path(checkpoint, "commits").is_dir():
+        return None
     # Spark's reader of states needs the service of the streams of a session.
     _ = session.streams
     with suppress(PySparkException, Py4JError):

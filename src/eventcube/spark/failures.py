@@ -17,6 +17,7 @@ _OURS = re.compile(
 )
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
 _FULL = "No space left on device"
+_PARTLY_READ = "STATE_STORE_COMMIT_VALIDATION_FAILED"
 _NO_KAFKA = "Failed to find data source: kafka"
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 # What says only where something failed, around what did.
@@ -53,6 +54,13 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
             "a disk is full: that of the checkpoint, of the results, or of Spark's temporary files (spark.local.dir)",
             code="EC620",
             hint="make space and start again; a stream goes on from its checkpoint",
+        )
+    if _PARTLY_READ in text or _PARTLY_READ in str(getattr(failure, "_stackTrace", "")):
+        return InputError(
+            "the function of foreachBatch did not read all rows of a micro-batch, so a part of the state was not saved",
+            code="EC621",
+            hint="read all of the DataFrame, or persist and count it first; this checkpoint cannot go on: take a copy "
+            "of it, or a new one",
         )
     conditions = [found for found in _CONDITION.finditer(text) if found[1] not in _AROUND]
     condition, detail = conditions[0].groups() if conditions else ("", text.strip().split("\n")[0])
