@@ -91,7 +91,7 @@ def no_kafka_connector() -> OptionError:
         "Spark has no connector for Kafka",
         code="EC487",
         hint="start the session, or spark-submit, with spark.jars.packages="
-        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__} (eventcube stream: with --conf before it)",
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}; on the command line say it with --conf",
     )
 
 

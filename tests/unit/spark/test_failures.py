@@ -63,7 +63,7 @@ def test_a_micro_batch_that_was_not_read_to_its_end() -> None:
 def test_a_missing_connector_is_named_in_the_version_of_pyspark() -> None:
     error = failure_to_error(AnalysisException("Failed to find data source: kafka. Please deploy the application as"))
     assert error.code == "EC487"
-    assert f"spark-sql-kafka-0-10_2.13:{pyspark.__version__} " in str(error.hint)
+    assert f"spark-sql-kafka-0-10_2.13:{pyspark.__version__};" in str(error.hint)
 
 
 def test_a_full_disk_is_told_whatever_failed_because_of_it() -> None:
