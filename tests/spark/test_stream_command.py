@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -125,6 +126,26 @@ def test_a_replay_gives_what_the_stream_gave(call: Call, arrivals: Arrivals) -> 
     assert rows_of(ec.match(events, PAIRS, time="ts", type="kind")) - rows_of(found)
 
 
+def test_rows_are_left_out_though_a_column_has_another_type_in_them(call: Call) -> None:
+    events = [(0, "A", 3), (1, "B", 4), (1, "B", 4.0), (2, "B", "many"), (3, "B", None)]
+    lines = [json.dumps({"ts": f"2026-01-05 08:00:0{ts}", "kind": kind, "p": p}) for ts, kind, p in events]
+    Path("incoming/1.jsonl").write_text("\n".join(lines))
+    times = [datetime(2026, 1, 5, 8, 0, ts) for ts in (1, 2, 3)]
+    late = {"ts": pa.array(times, pa.timestamp("us")), "kind": ["B"] * 3, "p": pa.array([4.0, None, None])}
+    Path("late").mkdir()
+    pq.write_table(pa.table(late), "late/1.parquet")
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 minute RETURN b.p AS p"
+    result = call("run", query, "incoming", "--type", "kind", "--less", "late", "--format", "jsonl")
+    # One of the two rows with 4.
+    assert sorted(json.loads(line)["p"] for line in result.stdout.splitlines())[1:] == ["many"]
+    assert "warning[EC507]: 1 of 3 rows" in result.stderr
+    assert "2 matches in 5 events" in result.stderr
+    assert "2 events left out" in result.stderr
+    pq.write_table(pa.table(late | {"p": [[1]] * 3}), "late/1.parquet")
+    refused = call("run", query, "incoming", "--type", "kind", "--less", "late")
+    assert refused.stderr.startswith("error[EC607]: column 'p' is string in the events, and list<element: int64>")
+
+
 @pytest.mark.parametrize("query", ["PATTERN SEQ(A a, B b, !D d)", "PATTERN SEQ(!D d, A a, B b)", PAIRS[:32]])
 def test_what_a_watermark_decides_in_time_slices_and_by_key(query: str, spark: SparkSession) -> None:
     events, query = random_table(1500, 600), f"{query} WITHIN 2 seconds"
@@ -166,6 +187,53 @@ def test_csv_keeps_its_columns_and_matches_go_to_the_screen(call: Call) -> None:
     assert "error[EC321]: cannot read" in refused.stderr, refused.stderr
     assert "4.csv" in refused.stderr
     assert "Spark's own messages are in" in refused.stderr
+    Path("incoming/4.csv").write_text("ts,kind,n\n2026-01-05 10:00:01,B,1\n2026-01-05 10:00:02,B,few\n")
+    refused = call(*kept)
+    assert "4.csv: column 'n' is bigint in this stream, and has 'few' here" in refused.stderr
+    assert "the columns are ts timestamp_ntz, kind string, n bigint. Mend the file under its name" in refused.stderr
+    Path("incoming/4.csv").write_text(
+        "ts,kind,n\n2026-01-05 10:00:01,A,1\n2026-01-05 10:00:02,B,2\n2026-01-05 11:00:00,B,2\n"
+    )
+    assert "│ 1 │" in call(*kept).stdout
+
+
+def test_a_change_of_queries_is_told_or_refused_at_the_start(call: Call, arrivals: Arrivals) -> None:
+    arguments = ("incoming", "--type", "kind", "--once", "--out", "matches", "--checkpoint", "checkpoint")
+    Path("queries.yaml").write_text(f"queries:\n  ab: {PAIRS}\nsettings:\n  type: kind\n")
+    arrivals.write(table_of(["A", "B", "A"], [1, 2, 30], [1, 1, 1]))
+    first = call("stream", "queries.yaml", *arguments)
+    assert (first.exit_code, "other queries" in first.stderr) == (0, False)
+    # No new rows, so Spark runs no micro-batch with any.
+    Path("queries.yaml").write_text(Path("queries.yaml").read_text().replace("20", "30"))
+    refused = call("stream", "queries.yaml", *arguments)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("error[EC412]: the checkpoint is of other queries: query 'ab' was")
+    single = call("stream", PAIRS, *arguments)
+    assert single.exit_code == 0
+    assert "other queries; removed: ab; added: q1, from later events on\n" in single.stderr
+
+
+def test_json_lines_with_values_of_another_type_are_skipped_and_counted(call: Call) -> None:
+    arguments = ("stream", "PATTERN SEQ(A a, B b) WHERE a.p < b.p WITHIN 1 minute RETURN a.p AS p", "incoming")
+    arguments += ("--type", "kind", "--once", "--checkpoint", "checkpoint", "--out", "matches", "--json")
+    rows = [("08:00:00", "A", 3), ("08:00:01", "B", 4), ("08:00:02", "A", 5)]
+
+    def arrive(name: str, *lines: str) -> dict[str, int]:
+        Path("incoming", name).write_text("\n".join(lines))
+        summary: dict[str, int] = json.loads(call(*arguments).stdout)
+        return summary
+
+    first = [json.dumps({"ts": f"2026-01-05 {ts}", "kind": kind, "p": p}) for ts, kind, p in rows]
+    assert arrive("1.jsonl", *first)["set_aside"] == 0
+    second = [
+        '{"ts": "2026-01-05 08:00:03", "kind": "B", "p": 5.5}',
+        '{"ts": "2026-01-05 08:00:03", "kind": "B", "p": "many"}',
+        '{"ts": "2026-01-05 08:00:04", "kind": "B", "p": 6, "unknown": 7}',
+        '{"ts": "2026-01-05 08:00:04", "kind": "B"',
+        '{"ts": "2026-01-05 09:00:00", "kind": "A", "p": null}',
+    ]
+    assert arrive("2.jsonl", *second)["set_aside"] == 3
+    assert sorted(written("matches")["p"].to_pylist()) == [3, 3, 5]
 
 
 def test_columns_of_an_empty_folder(call: Call, arrivals: Arrivals) -> None:
@@ -213,6 +281,8 @@ def test_columns_of_an_empty_folder(call: Call, arrivals: Arrivals) -> None:
         ((PAIRS, "kafka://127.0.0.1:9092", "--columns", "ts timestamp"), "EC605"),
         ((PAIRS, "incoming", "--columns", "ts time stamp", "--input-format", "csv"), "EC326"),
         ((PAIRS, "events.parquet", "--lateness", "soon"), "EC403"),
+        ((PAIRS, "events.parquet", "--trigger", "5 apples"), "EC403"),
+        ((PAIRS, "events.parquet", "--out", "kafka://127.0.0.1:9/t", "--checkpoint", "c"), "EC487"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], code: str, call: Call) -> None:

@@ -309,6 +309,32 @@ class TestGroups:
         assert sink.run(derived, mode="update").num_rows
 
 
+class TestWatermarks:
+    QUERY = "PATTERN SEQ(A a, B b) WITHIN 20 seconds"
+
+    def test_one_before_is_refused(self, folder: Folder) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        events = folder.stream.withWatermark("ts", "1 minute").dropDuplicatesWithinWatermark(["k"]).where("k > 0")
+        with pytest.raises(OptionError, match=r"EC499.*a watermark already"):
+            ec.match(events, self.QUERY, **SETTINGS)
+        table = folder.table.withWatermark("ts", "1 minute")
+        assert ec.match(table, self.QUERY, **SETTINGS).count() == 0
+
+    def test_one_after_is_refused(self, folder: Folder) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        matches = ec.match(folder.stream, self.QUERY, flat=True, **SETTINGS)
+        with pytest.raises(OptionError, match=r"EC499.*a second watermark"):
+            matches.withWatermark("end", "1 minute")
+        ends = matches.select(F.col("end").alias("ts"), F.lit("A").alias("kind"))
+        with pytest.raises(OptionError, match=r"EC499.*are matches of another"):
+            ec.match(ends, self.QUERY, **SETTINGS)
+
+    def test_late_rows_of_a_result_as_it_is(self, folder: Folder) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        matches = ec.match(folder.stream, self.QUERY, keep_late=True, **SETTINGS)
+        assert ec.late_rows(matches).isStreaming
+
+
 class TestCube:
     CUBE = ec.Cube(
         {"any": "PATTERN SEQ(X x, B b, x.k = b.k) WITHIN 20 seconds"}, concepts={"X": ["A", "C"]}, type="kind"

@@ -91,7 +91,7 @@ def test_queries_are_added_and_removed_and_the_others_go_on(folder: Folder, sink
     ("queries", "settings", "code", "message"),
     [
         ({"pair": UNUSED}, {}, "EC412", "query 'pair' was PATTERN"),
-        ({"pair": PAIR}, {"order_by": "id"}, "EC412", "setting 'order_by' was"),
+        ({"pair": PAIR}, {"order_by": "id"}, "EC412", "setting 'order_by' was none, and is id"),
         ({"pair": PAIR}, {"concepts": {"P": ["A"]}}, "EC412", "type 'A' is new"),
         ({"pair": PAIR, "unkeyed": UNKEYED}, {}, "EC495", "spread over buckets not at all and by k, and in the checkp"),
         ({"unkeyed": UNKEYED}, {}, "EC495", "not at all, and in the checkpoint by k"),

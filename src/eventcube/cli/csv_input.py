@@ -56,6 +56,27 @@ def csv_columns(files: Sequence[str], observe: Callable[[pa.RecordBatch], None] 
     return pa.schema([(name, column_type.type) for name, column_type in zip(names, inferred, strict=True)])
 
 
+def value_that_does_not_fit(file: str, types: pa.Schema) -> tuple[str, str] | None:
+    """A column of the file, and a value in it that cannot be read as the type that the column must have."""
+    with plain_read_errors([file], "csv"):
+        header = _header(file)
+        for batch in _as_text(file, header):
+            for name, column in zip(header, batch.columns, strict=True):
+                type_ = types.field(name).type if name in types.names else pa.string()
+                if not _can_be(column, type_):
+                    return name, next(v for v in column.unique().to_pylist() if v and not _can_be(pa.array([v]), type_))
+    return None
+
+
+def _can_be(text: pa.Array, type_: pa.DataType) -> bool:
+    """Whether Spark can read every value as a type that was given."""
+    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
+        return _all(pc.match_substring_regex(text, f"{MOMENT}{ZONE}?$"))
+    return not (pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_floating(type_)) or _fits(
+        text, type_
+    )
+
+
 def in_microseconds(type_: pa.DataType) -> pa.DataType:
     """The type, with timestamps in microseconds."""
     return pa.timestamp("us", type_.tz) if pa.types.is_timestamp(type_) else type_

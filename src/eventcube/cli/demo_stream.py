@@ -49,7 +49,8 @@ def demo_stream(events: int, seed: int, out: Path, master: str) -> int:
     click.echo(
         f"{ARRIVAL_SECONDS} s, each reading up to {DELAY_SECONDS // 60} minutes late. A violation is certain as soon as"
     )
-    click.echo(f"nothing that comes can change it: {LATENESS} after the operation, in the time of the day.\n")
+    click.echo(f"nothing that comes can change it: {LATENESS} after the operation, in the time of the day. One more")
+    click.echo("reading, of the day after, lets the stream decide the last ones.\n")
     click.secho(QUERY, fg="cyan")
     if master.startswith("local"):
         compile_loops()

@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.cli.arrow_input import read_events
+from eventcube.cli.input_warnings import warn_of_unfound
 from eventcube.cli.inputs import Inputs
+from eventcube.cli.left_out import without_rows
 from eventcube.cli.progress import Reading, working
 from eventcube.cli.query import Asked, each_query
 from eventcube.cli.result_files import new_folder, write_batches
@@ -38,6 +39,7 @@ class InProcess:
     """One or more queries over files, on one core; see `Runner`."""
 
     start_seconds = 0.0
+    left_out = 0
 
     def __init__(
         self,
@@ -52,9 +54,16 @@ class InProcess:
     ) -> None:
         self.asked, self.options, self.quiet = asked, options, quiet
         with working(f"reading {inputs.shown}", quiet=quiet):
-            self.events = read_events(inputs, options.time)
+            self.read = self.events = read_events(inputs, options.time)
             if less is not None:
-                self.events = _without(self.events, read_events(less, options.time), options.time)
+                rows = read_events(less, options.time)
+                # A folder `batch=N` of a stream is not a column of the events.
+                rows = rows.select(
+                    [name for name in rows.column_names if name != "batch" or name in self.read.schema.names]
+                )
+                self.events = without_rows(self.read, rows, options.time)
+                self.left_out = self.read.num_rows - self.events.num_rows
+                warn_of_unfound(rows.num_rows, rows.num_rows - self.left_out)
         self.columns = self.events.schema
         self._columns: Sequence[PlainColumn] = ()
         # The command warns of mistakes that the events show before the run; see `survey`.
@@ -89,8 +98,8 @@ class InProcess:
         first_rows = {reason: pc.index(skipped_rows[REASON], reason).as_py() for reason in reasons}
         examples = {reason: example_of(skipped_rows[self.options.time][row]) for reason, row in first_rows.items()}
         if self.options.type is None:
-            return Survey(self.events.num_rows, reasons, examples)
-        present = Counter(dict(_counted(self.events[self.options.type])))
+            return Survey(self.read.num_rows, reasons, examples)
+        present = Counter(dict(_counted(self.read[self.options.type])))
         wanted = wanted_by_any(each_query(self.asked), self.options.concepts)
         missing = frozenset(name for name, types in wanted.items() if not types & present.keys())
         skipped = {
@@ -98,7 +107,7 @@ class InProcess:
             for name, types in wanted.items()
             if (by_reason := self._skipped_by_reason(types, skipped_rows, present))
         }
-        return Survey(self.events.num_rows, reasons, examples, missing, first(present) if missing else (), skipped)
+        return Survey(self.read.num_rows, reasons, examples, missing, first(present) if missing else (), skipped)
 
     def _skipped_by_reason(
         self, types: Collection[str], skipped: pa.Table, present: Mapping[str, int]
@@ -151,7 +160,7 @@ class InProcess:
         """Nothing to give back."""
 
     def _skipped_rows(self) -> pa.Table:
-        skipped: pa.Table = find_skipped(self.events, self.options)
+        skipped: pa.Table = find_skipped(self.read, self.options)
         return skipped
 
     def _working(self) -> AbstractContextManager[None]:
@@ -160,22 +169,6 @@ class InProcess:
             return Reading(counters["events"], self.events.num_rows, f"{counters['matches']:,} matches")
 
         return working("matching", poll, quiet=self.quiet)
-
-
-def _without(events: pa.Table, rows: pa.Table, time: str) -> pa.Table:
-    """The events less other rows, each of which takes one away; with the columns that these have."""
-    names = [name for name in rows.column_names if name in events.column_names]
-    events = events.select(names)
-    rows = rows.select(names).cast(events.schema)
-    # As text: NaN is not equal to itself.
-    excess = Counter(map(repr, rows.to_pylist()))
-    places = np.flatnonzero(pc.is_in(events[time], rows[time].combine_chunks()))
-    stays = np.ones(events.num_rows, np.bool_)
-    for place, row in zip(places, map(repr, events.take(places).to_pylist()), strict=True):
-        if excess[row]:
-            excess[row] -= 1
-            stays[place] = False
-    return events.filter(pa.array(stays))
 
 
 def _counted(column: pa.ChunkedArray) -> Iterator[tuple[str, int]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.cli.inputs import Inputs
-from eventcube.errors import warn
+from eventcube.errors import Diagnostic, warn
 from eventcube.language.syntax import Query
 from eventcube.options import Options
 from eventcube.schema import Kind, kind_of
@@ -60,3 +60,10 @@ def warn_of_time_unit(options: Options, columns: pa.Schema, sample: Sample) -> N
         problem = unlikely_times(times["min"], times["max"], options.time, options.time_unit, as_flag)
         if problem is not None:
             warn(problem)
+
+
+def warn_of_unfound(rows: int, unfound: int) -> None:
+    """Warn of rows to leave out that are not among the events."""
+    if unfound:
+        message = f"{unfound:,} of {rows:,} rows to leave out not found among the events"
+        warn(Diagnostic("EC507", message, hint="--less takes the late rows of a stream over the same events"))

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from eventcube.cli.arrow_input import check_parquet, refuse_empty, text_columns
 from eventcube.cli.csv_survey import CsvSurvey
+from eventcube.cli.input_warnings import warn_of_unfound
 from eventcube.cli.inputs import Inputs
 from eventcube.cli.parquet_times import zone_of_times
 from eventcube.cli.progress import Reading, working
@@ -38,6 +39,7 @@ from eventcube.slips import are_many
 from eventcube.spark import files, survey
 from eventcube.spark.columns import ZONE_SETTING, arrow_schema, quoted
 from eventcube.spark.failures import plain_failures
+from eventcube.spark.left_out import LeftOut
 from eventcube.spark.progress import running_tasks
 from eventcube.spark.session import PATIENCE_SECONDS, end_jvm, start_session
 
@@ -145,7 +147,7 @@ class OnSpark:
         counting: bool = False,
         quiet: bool = False,
     ) -> None:
-        self.asked, self.options = asked, options
+        self.asked, self.options, self.left_out = asked, options, 0
         configured = spark_settings(conf)
         refuse_empty(inputs)
         times = check_parquet(inputs, options.time)
@@ -172,8 +174,7 @@ class OnSpark:
                 text = inputs.format != "parquet" and self._csv_survey is None
                 events = self._observed_events() if text else self.events
                 if less is not None:
-                    rows = files.read_files(self.spark.session, _absolute(less), less.format, text_columns(less))
-                    events = files.without_rows(events, rows.drop(files.CORRUPT))
+                    events = self._without(events, less)
                 with warnings.catch_warnings():
                     # `warn_of_missing_type_column` reads events, and knows better.
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
@@ -186,6 +187,15 @@ class OnSpark:
         except BaseException:
             self.close()
             raise
+
+    def _without(self, events: DataFrame, less: Inputs) -> DataFrame:
+        """The events without the rows to leave out."""
+        rows = files.read_files(self.spark.session, _absolute(less), less.format, text_columns(less))
+        left_out = LeftOut(self.events, rows.drop(files.CORRUPT))
+        count, unfound = left_out.count(self.events)
+        self.left_out = count - unfound
+        warn_of_unfound(count, unfound)
+        return left_out.without(events)
 
     def sample(self, columns: list[str], most: int) -> pa.Table:
         """Some of the events, with these columns only."""

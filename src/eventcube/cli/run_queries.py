@@ -117,6 +117,7 @@ def run_queries(
         runner.close()
     summary = Summary(
         events=survey.events,
+        left_out=runner.left_out,
         set_aside=skipped,
         matches=matches,
         seconds=ended - loaded - runner.start_seconds - compile_seconds,

@@ -21,13 +21,15 @@ from eventcube.cli.stream_output import ScreenSink, WriteBatch
 from eventcube.cli.stream_source import FileSource, Topic, TopicSource, find_source, read_topic
 from eventcube.cli.stream_status import StatusLine, StreamSummary
 from eventcube.cli.watch_stream import watch_stream
-from eventcube.errors import OptionError
-from eventcube.match import find_matches
-from eventcube.options import Options
+from eventcube.errors import InputError, OptionError
+from eventcube.options import Options, microseconds
 from eventcube.signals import signals_wait
+from eventcube.spark.batch import match_stream
+from eventcube.spark.checkpoint import changed_queries, stored_origin
 from eventcube.spark.columns import ZONE_SETTING
 from eventcube.spark.kafka import to_kafka
 from eventcube.spark.metrics import StreamMetrics
+from eventcube.spark.origin import Origin
 from eventcube.spark.sinks import BatchFolders
 from eventcube.spark.unfinished_start import remove_unfinished_start
 
@@ -49,7 +51,10 @@ def run_stream(asked: Asked, source: str, options: Options, how: StreamOptions) 
     try:
         with signals_wait() as signals, _checkpoint(how) as checkpoint:
             how = replace(how, checkpoint=checkpoint)
-            summary = _Stream(spark, signals, how).run(asked, events, options, clock.monotonic() - begun)
+            try:
+                summary = _Stream(spark, signals, how).run(asked, events, options, clock.monotonic() - begun)
+            except InputError as error:
+                raise events.explained(error) from None
             if how.as_json:
                 click.echo(summary.as_json())
             elif not how.quiet:
@@ -59,7 +64,8 @@ def run_stream(asked: Asked, source: str, options: Options, how: StreamOptions) 
 
 
 def _check(how: StreamOptions) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that cannot be read, or do not go together."""
+    microseconds(how.trigger)
     if how.out is None:
         if how.as_json:
             raise OptionError("--json prints the summary, so matches need --out", code="EC420", hint="--out matches")
@@ -126,7 +132,8 @@ class _Stream:
                 events = source.read(self.spark.session, keep_zone=ZONE_SETTING in conf)
                 topic = None if how.out is None else read_topic(how.out)
                 chosen = replace(options, keep_late=how.late is not None, match_id=topic is not None)
-                matches = find_matches(events, asked, chosen)
+                matches, origin = match_stream(events, asked, chosen)
+                self._check_checkpoint(origin)
                 sink = self._sink(status) if topic is None else topic
                 query = self._start(asked, matches, sink)
             try:
@@ -142,6 +149,19 @@ class _Stream:
             return replace(summary, out=how.out, late_out=how.late, checkpoint=how.checkpoint)
         finally:
             metrics.close()
+
+    def _check_checkpoint(self, origin: Origin) -> None:
+        """Refuse a checkpoint that the stream cannot go on from, and say which queries come and go.
+
+        Else only a micro-batch with rows would tell.
+        """
+        assert self.how.checkpoint is not None
+        before = stored_origin(self.spark.session, _path(self.how.checkpoint))
+        if before is None:
+            return
+        before.followed_by(origin)
+        if not self.how.silent and (changed := changed_queries(before, origin)):
+            click.echo(f"the checkpoint has other queries; {changed}", err=True)
 
     def _sink(self, status: StatusLine) -> WriteBatch:
         how = self.how
@@ -163,7 +183,9 @@ class _Stream:
         writer = writer.outputMode("update" if grouped else "append")
         writer = writer.option("checkpointLocation", _path(self.how.checkpoint))
         trigger = (
-            writer.trigger(availableNow=True) if self.how.once else writer.trigger(processingTime=self.how.trigger)
+            writer.trigger(availableNow=True)
+            if self.how.once
+            else writer.trigger(processingTime=f"{microseconds(self.how.trigger) // 1000} milliseconds")
         )
         return trigger.start()
 

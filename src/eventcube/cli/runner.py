@@ -14,12 +14,13 @@ from eventcube.cli.survey import Check, Survey
 class Runner(Protocol):
     """Queries to run in process or on Spark. `columns` are those of the events, `schema` is that of the matches.
 
-    `start_seconds` is the time Spark took to start.
+    `start_seconds` is the time Spark took to start, `left_out` the number of events that `--less` took away.
     """
 
     columns: pa.Schema
     schema: pa.Schema
     start_seconds: float
+    left_out: int
 
     @property
     def counters(self) -> Mapping[str, int]:

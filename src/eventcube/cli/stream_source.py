@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eventcube.cli.arrow_input import check_parquet, refuse_empty, text_columns
+from eventcube.cli.csv_input import value_that_does_not_fit
 from eventcube.cli.inputs import FORMATS, Inputs, find_inputs, format_by_name
 from eventcube.cli.stream_options import StreamOptions
 from eventcube.cli.temporary import temporary_file
 from eventcube.errors import InputError, OptionError
 from eventcube.options import Options
 from eventcube.spark import files, kafka
+from eventcube.spark.columns import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 # Where the checkpoint has the columns; Spark's own names are others.
 _COLUMNS = "eventcube-columns.json"
@@ -42,6 +47,7 @@ class FileSource:
         # Spark alone can write to a remote checkpoint.
         self._stored = None if how.checkpoint is None or "://" in how.checkpoint else stored
         self._known: Columns | None = None
+        self._schema: StructType | None = None
         self.inputs: Inputs | None = None
         if how.columns is not None:
             self.format = how.input_format or self._format_in_use()
@@ -94,8 +100,27 @@ class FileSource:
             # Files under other names are not ready.
             options["pathGlobFilter"] = f"*{{{','.join(FORMATS[self.format])}}}"
         path = self.path if "://" in self.path else str(Path(self.path).absolute())
-        schema = files.read_schema(columns.schema)
-        return files.stream_files(session, path, self.format, schema, columns.nanoseconds, options)
+        self._schema = files.read_schema(columns.schema)
+        return files.stream_files(session, path, self.format, self._schema, columns.nanoseconds, options)
+
+    def explained(self, error: InputError) -> InputError:
+        """The error of a file that cannot be read, with the column where this is because of its type."""
+        named = re.match(r"cannot read (/[^:]*): ", error.message)
+        if error.code != "EC321" or named is None or self._schema is None:
+            return error
+        message, columns = error.message, {field.name: field.dataType.simpleString() for field in self._schema}
+        with suppress(InputError, OSError):
+            found = value_that_does_not_fit(named[1], arrow_schema(self._schema)) if self.format == "csv" else None
+            if found is not None:
+                name, value = found
+                message = (
+                    f"cannot read {named[1]}: column {name!r} is {columns[name]} in this stream, and has {value!r} here"
+                )
+        hint = (
+            f"the columns are {', '.join(f'{name} {type_}' for name, type_ in columns.items())}. Mend the file under "
+        )
+        hint += f"its name, and start again; or start with a new checkpoint, and --columns. {error.hint or ''}"
+        return InputError(message, code=error.code, hint=hint.strip())
 
     def _columns(self, session: SparkSession) -> Columns:
         if self.how.columns is not None:
@@ -130,6 +155,10 @@ class TopicSource:
             )
 
     names: tuple[str, ...] = ()
+
+    def explained(self, error: InputError) -> InputError:
+        """The error as it is: a record that cannot be read is none."""
+        return error
 
     def read(self, session: SparkSession, *, keep_zone: bool) -> DataFrame:
         """The events as a streaming DataFrame."""

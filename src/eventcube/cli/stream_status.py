@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Where standard error is no terminal, a line is logged so often, if there was a micro-batch.
 LOGGED_SECONDS = 60
+# If more of the rows are late, the summary says what helps.
+LATE_PART = 0.1
 _CLEAR = "\r\x1b[K"
 
 
@@ -145,11 +147,18 @@ class StreamSummary:
         lines = [f"{counted(self.matches)} in {self.rows:,} rows, {took}"]
         if self.set_aside:
             where = f"in {self.late_out}" if self.late_out else "--late PATH writes them"
-            late = f"{self.late:,} of them late: {where}" if self.late else "no time or no type"
+            unread = "no time, no type, or a value that does not fit its column"
+            late = f"{self.late:,} of them late: {where}" if self.late else unread
             lines.append(f"{self.set_aside:,} {'row' if self.set_aside == 1 else 'rows'} skipped, {late}")
+        if self.late > LATE_PART * self.rows:
+            lines.append(
+                f"{self.late / self.rows:.0%} of the rows came late: a larger --lateness takes them. Files of one "
+                "modification time are read in any order: see docs/sinks.md#files-in-order"
+            )
         if self.watermark is not None:
             lines.append(
-                f"matches are decided up to the watermark, {self.watermark.isoformat()}; {self.undecided:,} rows wait"
+                f"matches are decided up to the watermark, {self.watermark.isoformat()}; {self.undecided:,} "
+                + ("row waits" if self.undecided == 1 else "rows wait")
             )
         if self.out:
             lines.append(f"written to {self.out}; the next start goes on from {self.checkpoint}")

@@ -18,14 +18,16 @@ class Summary:
     """The figures of one run; `seconds` is the time to read, match and write, `start_seconds` the time before that.
 
     Starting is loading libraries and, on Spark, starting the session; `compile_seconds`, for the engine's loops, is
-    separate. `matches` counts rows of the result: groups, if the query has AGG. `counts` are the matches of each of
-    several queries, if they were counted, and `work` tells the counters of `WORK`.
+    separate. `events` are all of the input, of which `left_out` were not used. `matches` counts rows of the result:
+    groups, if the query has AGG. `counts` are the matches of each of several queries, if they were counted, and `work`
+    tells the counters of `WORK`.
     """
 
     events: int
     set_aside: int
     matches: int
     seconds: float
+    left_out: int = 0
     out: str | None = None
     set_aside_out: str | None = None
     set_aside_reasons: Mapping[str, int] = field(default_factory=dict)
@@ -62,6 +64,8 @@ class Summary:
         started = f"{'Spark ' if self.on_spark else ''}started in {self.start_seconds:.1f} s"
         compiled = f"; compiled in {self.compile_seconds:.1f} s, once" if self.compile_seconds else ""
         lines = [f"{matches} in {self.events:,} events, {self.seconds:.1f} s{self._rate()}; {started}{compiled}"]
+        if self.left_out:
+            lines.append(f"{self.left_out:,} {'event' if self.left_out == 1 else 'events'} left out: --less")
         if self.set_aside:
             reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.set_aside_reasons.items())
             where = f"in {self.set_aside_out}" if self.set_aside_out else "--set-aside PATH writes them"

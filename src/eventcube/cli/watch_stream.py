@@ -47,7 +47,7 @@ def watch_stream(
             if signals:
                 status.show(None, note="stopping; once more to stop at once")
             else:
-                status.show(totals)
+                status.show(totals, note=_first_note(query) if totals is None else "")
             if stopping is None and (signals or (totals is not None and is_done(totals))):
                 stopping = _start_to_stop(query)
     finally:
@@ -56,6 +56,19 @@ def watch_stream(
     while not metrics.has_ended(name) and clock.monotonic() < end:
         clock.sleep(0.01)
     return metrics.of(name)
+
+
+def _first_note(query: StreamingQuery) -> str:
+    """What is to be said before the first micro-batch has ended."""
+    now: dict[str, object] = {}
+    # A stream that fails is told of elsewhere.
+    with suppress(Exception):
+        now = dict(query.status)
+    return (
+        "the first micro-batch runs"
+        if now.get("isTriggerActive") and now.get("isDataAvailable")
+        else "waiting for events"
+    )
 
 
 def _start_to_stop(query: StreamingQuery) -> Thread:

@@ -32,6 +32,12 @@ def named_queries(queries: Any) -> dict[str, Any]:
     """Several queries by name, as they are given."""
     if isinstance(queries, set | frozenset):
         raise invalid_argument("queries", queries, "a list or dict of queries, as the order of a set is not known")
+    if hasattr(queries, "concept_drill_down"):
+        raise OptionError(
+            "a Cube is more than its queries: it has a hierarchy and settings, too",
+            code="EC414",
+            hint="ask it: cube.match(events), over a stream cube.match(events, lateness=…); or give cube.queries alone",
+        )
     if not isinstance(queries, Iterable) or isinstance(queries, bytes | bytearray):
         raise invalid_argument("queries", queries, _QUERIES)
     named = dict(queries if isinstance(queries, Mapping) else ((f"q{i}", q) for i, q in enumerate(queries, 1)))

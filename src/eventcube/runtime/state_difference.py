@@ -57,11 +57,25 @@ def _differences(what: str, theirs: Mapping[str, str], ours: Mapping[str, str]) 
         elif name not in theirs:
             yield f"{what} {name!r} is new"
         elif theirs[name] != ours[name]:
-            was, is_ = (textwrap.shorten(value, _WIDTH, placeholder="…") for value in (theirs[name], ours[name]))
+            was, is_ = (
+                textwrap.shorten(_plain(value), _WIDTH, placeholder="…") for value in (theirs[name], ours[name])
+            )
             yield f"{what} {name!r} was {was}, and is {is_}"
     if theirs == ours and list(theirs) != list(ours):
         was, is_ = next((was, is_) for was, is_ in zip(theirs, ours, strict=True) if was != is_)
         yield f"the order is another: {what} {was!r} was where {is_!r} is"
+
+
+def _plain(value: str) -> str:
+    """The value of a setting, without Python's way to write lists of columns and nothing."""
+    if value == "None":
+        return "none"
+    if not value.startswith("("):
+        return value
+    try:
+        return ", ".join(map(str, ast.literal_eval(value))) or "none"
+    except (SyntaxError, ValueError, TypeError):
+        return value
 
 
 def _listed(differences: Iterator[str]) -> str:

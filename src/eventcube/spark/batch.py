@@ -30,6 +30,7 @@ from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
 from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
 from eventcube.spark.limit import ORDER, OrderKeys, tie_breakers, with_order
+from eventcube.spark.origin import Origin
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
 from eventcube.spark.pushdown import coded_types, usable
@@ -40,6 +41,7 @@ from eventcube.spark.source import warn_of_source, warn_of_types
 from eventcube.spark.stream import Stream
 from eventcube.spark.tables import one_table
 from eventcube.spark.task import MatchTask, PlanGroup
+from eventcube.spark.watermarks import as_last_watermark
 from eventcube.spark.wide import flat_frame
 from eventcube.spark.workers import check_workers
 
@@ -62,6 +64,15 @@ def match_dataframe(
     check_options(parsed, options)
     single = isinstance(queries, str | Query)
     return _Call(options, flat, counters).frame(one_table(events, parsed), parsed, single)
+
+
+def match_stream(events: DataFrame, queries: Queries, options: Options) -> tuple[DataFrame, Origin]:
+    """The matches of a streaming DataFrame, as `match_dataframe` gives them, and what their state will be of."""
+    parsed = queries_by_name(queries)
+    check_options(parsed, options)
+    stream = _Call(options, False, None).stream(events, parsed, isinstance(queries, str | Query))
+    check_workers(events.sparkSession)
+    return as_last_watermark(stream.frame()), stream.origin
 
 
 def match_dataframes(
@@ -129,7 +140,7 @@ class _Call:
             (logical,) = (plan.logical for plan in asked.plans.values())
             matches = flat_frame(matches, event_columns(logical.query))
         check_workers(events.sparkSession)
-        return matches
+        return as_last_watermark(matches) if events.isStreaming else matches
 
 
 def _warn(request: Request) -> None:

@@ -6,16 +6,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from eventcube.errors import EventCubeError, InputError
+from eventcube.errors import EventCubeError, InputError, OptionError
 
 _OURS = re.compile(
     r"^[\w.]*eventcube[\w.]*: (error\[(EC\d+)\]: .*?)(?=\n\n|\n\s*SQLSTATE|\Z)", re.MULTILINE | re.DOTALL
 )
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n|$)", re.DOTALL)
 _FULL = "No space left on device"
+_PARTLY_READ = "STATE_STORE_COMMIT_VALIDATION_FAILED"
+_NO_KAFKA = "Failed to find data source: kafka"
 _FILE = re.compile(r"(?<=\s)([\w+.-]*:?//?[^\s,]+?)\.?(?=[\s,]|$)")
 # What says only where something failed, around what did.
 _AROUND = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR", "FOREACH_USER_FUNCTION_ERROR")
@@ -44,11 +47,20 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
     if ours:
         message, _, hint = ours[1].partition("\nhint: ")
         return InputError(message.removeprefix(f"error[{ours[2]}]: ").strip(), code=ours[2], hint=hint.strip() or None)
+    if _NO_KAFKA in text:
+        return no_kafka_connector()
     if _FULL in text:
         return InputError(
             "a disk is full: that of the checkpoint, of the results, or of Spark's temporary files (spark.local.dir)",
             code="EC620",
             hint="make space and start again; a stream goes on from its checkpoint",
+        )
+    if _PARTLY_READ in text or _PARTLY_READ in str(getattr(failure, "_stackTrace", "")):
+        return InputError(
+            "the function of foreachBatch did not read all rows of a micro-batch, so a part of the state was not saved",
+            code="EC621",
+            hint="read all of the DataFrame, or persist and count it first; this checkpoint cannot go on: take a copy "
+            "of it, or a new one",
         )
     conditions = [found for found in _CONDITION.finditer(text) if found[1] not in _AROUND]
     condition, detail = conditions[0].groups() if conditions else ("", text.strip().split("\n")[0])
@@ -71,6 +83,16 @@ def failure_to_error(failure: Exception, log: str | None = None) -> EventCubeErr
             return InputError(f"cannot read {file}: {reason}", code="EC321", hint=hint)
         case _:
             return InputError(f"Spark could not do it: {_first_sentence(detail)}", code="EC329", hint=hint)
+
+
+def no_kafka_connector() -> OptionError:
+    """The error for a session without Spark's connector for Kafka."""
+    return OptionError(
+        "Spark has no connector for Kafka",
+        code="EC487",
+        hint="start the session, or spark-submit, with spark.jars.packages="
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}; on the command line say it with --conf",
+    )
 
 
 def _interruption(failure: BaseException | None) -> BaseException | None:

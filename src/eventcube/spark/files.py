@@ -14,14 +14,25 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from eventcube.errors import InputError
 from eventcube.plan.event_columns import plain_columns, struct_columns
+from eventcube.schema import INTERNAL
 from eventcube.spark.columns import ZONE_SETTING, arrow_schema, column, quoted
 from eventcube.spark.wide import selected
 
 CORRUPT = "_corrupt_record"
+# The same for files with a given schema, under a name that events do not have.
+_UNREAD = INTERNAL + "unread"
 # How values are written as text.
 WRITTEN = {
     "escape": '"',
@@ -87,7 +98,11 @@ def stream_files(
     nanoseconds: Mapping[str, bool],
     options: Mapping[str, str],
 ) -> DataFrame:
-    """Events from the files at a path, and from those that come there."""
+    """Events from the files at a path, and from those that come there.
+
+    A CSV row that does not fit the schema is an error. A line of JSON that does not becomes a row of nulls, which is
+    set aside; values of columns that are not used are not looked at.
+    """
     if nanoseconds:
         session.conf.set(_NANOSECONDS, "true")
     reader = session.readStream.schema(schema).options(**options)
@@ -96,9 +111,16 @@ def stream_files(
             # Columns are read by their places: a file with others must not be taken for one with these.
             return reader.options(**_CSV, enforceSchema="false").csv(path)
         case "jsonl":
-            return reader.json(path)
+            read = reader.schema(StructType([*schema, StructField(_UNREAD, StringType())]))
+            return _whole_rows(read.option("columnNameOfCorruptRecord", _UNREAD).json(path), schema)
         case _:
             return _in_microseconds(reader.parquet(path), nanoseconds)
+
+
+def _whole_rows(rows: DataFrame, schema: StructType) -> DataFrame:
+    """The columns of rows of JSON, all null where one has a value of another type: Spark nulls that value alone."""
+    is_read = column(_UNREAD).isNull()
+    return rows.select(*[f.when(is_read, column(name)).alias(name) for name in schema.names])
 
 
 def _read_files(
@@ -132,21 +154,6 @@ def _in_microseconds(events: DataFrame, nanoseconds: Mapping[str, bool]) -> Data
         plain = f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ '1970-01-01 00:00:00')"
         events = events.withColumn(name, f.expr(f"timestamp_micros({micros})" if zoned else plain))
     return events
-
-
-def without_rows(events: DataFrame, rows: DataFrame) -> DataFrame:
-    """The events less other rows, each of which takes one away; with the columns that these have."""
-    strange = [name for name in rows.columns if name not in events.columns]
-    if strange:
-        raise InputError(
-            f"the rows to leave out have a column {strange[0]!r}, and the events have not",
-            code="EC606",
-            hint="give the late rows of a stream over the same events",
-        )
-    types = {field.name: field.dataType for field in events.schema}
-    return events.select(*map(column, rows.columns)).exceptAll(
-        rows.select(*[column(name).cast(types[name]).alias(name) for name in rows.columns])
-    )
 
 
 def use_zone(session: SparkSession, zone: str) -> None:

@@ -32,7 +32,9 @@ def for_update_only(frame: DataFrame) -> DataFrame:
     """The same frame, which refuses to be written in append mode, as do the tasks of queries that use it."""
     _listen(frame.sparkSession)
     if not is_connect(frame):
-        frame.__class__ = type("DataFrame", (_Groups, type(frame)), {})
+        # Under Spark's module, by which frames are told from others.
+        kind = type(frame)
+        frame.__class__ = type("DataFrame", (_Groups, kind), {"__module__": kind.__module__})
     return frame
 
 

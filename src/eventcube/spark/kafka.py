@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -16,6 +15,7 @@ from eventcube.errors import OptionError
 from eventcube.options import invalid_argument
 from eventcube.schema import INTERNAL, MATCH_ID
 from eventcube.spark.columns import column
+from eventcube.spark.failures import no_kafka_connector
 from eventcube.spark.files import WRITTEN, json_columns
 
 _PARSED, _CORRUPT = INTERNAL + "parsed", INTERNAL + "corrupt"
@@ -62,12 +62,7 @@ def events_from_kafka(
     except AnalysisException as error:
         if "find data source: kafka" not in str(error):
             raise
-        raise OptionError(
-            "Spark has no connector for Kafka",
-            code="EC487",
-            hint="start the session, or spark-submit, with spark.jars.packages="
-            f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
-        ) from None
+        raise no_kafka_connector() from None
     return events_of_records(records, columns, record)
 
 

@@ -42,6 +42,8 @@ class Copy:
     used: float = field(default_factory=monotonic)
 
 
+# The state that says what the others are of.
+ORIGIN = "origin"
 # The copies of this worker, by stream and bucket.
 LIVE: dict[tuple[str, int], Copy] = {}
 # After so many seconds a copy is of a stream that has ended, or of a bucket that runs elsewhere.
@@ -65,7 +67,7 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._origin = handle.getValueState("origin", "data binary")
+        self._origin = handle.getValueState(ORIGIN, "data binary")
         self._manifest = handle.getValueState("manifest", "data binary")
         self._chunks = handle.getMapState("chunks", "number bigint", "data binary")
 

@@ -45,6 +45,7 @@ from eventcube.spark.request import Request, normalized
 from eventcube.spark.settings import partitions
 from eventcube.spark.state_store import use_state_store
 from eventcube.spark.task import OUTPUT_ROWS
+from eventcube.spark.watermarks import refuse_watermarks
 
 _TIME = INTERNAL + "time"
 _BUCKET = INTERNAL + "bucket"
@@ -61,6 +62,7 @@ class Stream(Request):
     def __init__(self, events: DataFrame, queries: Mapping[str, Query], single: bool, options: Options) -> None:
         for name, query in queries.items():
             _check_can_stream(query, options, "the query" if single else f"query {name}")
+        refuse_watermarks(events)
         if not single:
             check_shareable(queries)
         if options.until is not None:
@@ -123,17 +125,29 @@ class Stream(Request):
 
     def _tasks(self, asked: Sequence[Pass], results: pa.Schema) -> list[BucketTask]:
         """What runs in the buckets of each pass."""
-        schemas = [pa.schema([self.columns.field(name) for name in self._columns(pass_)]) for pass_ in asked]
-        texts = texts_of({name: plan.logical.query for name, plan in self.plans.items()})
-        passes = tuple(
-            PassOrigin(_spread(pass_), self._buckets(pass_), schema, {name: texts[name] for name in pass_.plans})
-            for pass_, schema in zip(asked, schemas, strict=True)
-        )
-        name, origin = secrets.token_hex(8), Origin.of(self.options, passes)
+        name, origin = secrets.token_hex(8), self._origin(asked)
         return [
-            self._task(pass_, name, origin, place, self.options.schema(schema), results)
-            for place, (pass_, schema) in enumerate(zip(asked, schemas, strict=True))
+            self._task(pass_, name, origin, place, self.options.schema(origin.passes[place].columns), results)
+            for place, pass_ in enumerate(asked)
         ]
+
+    @property
+    def origin(self) -> Origin:
+        """What the state of the stream is of."""
+        return self._origin(self._passes())
+
+    def _origin(self, asked: Sequence[Pass]) -> Origin:
+        texts = texts_of({name: plan.logical.query for name, plan in self.plans.items()})
+        passes = (
+            PassOrigin(
+                _spread(pass_),
+                self._buckets(pass_),
+                pa.schema([self.columns.field(name) for name in self._columns(pass_)]),
+                {name: texts[name] for name in pass_.plans},
+            )
+            for pass_ in asked
+        )
+        return Origin.of(self.options, tuple(passes))
 
     def _task(
         self, pass_: Pass, name: str, origin: Origin, place: int, schema: EventSchema, results: pa.Schema

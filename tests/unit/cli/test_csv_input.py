@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from eventcube.cli.arrow_input import input_schema, read_events, text_columns
+from eventcube.cli.csv_input import value_that_does_not_fit
 from eventcube.cli.inputs import find_inputs
 from eventcube.errors import InputError
 
@@ -83,3 +84,17 @@ def test_json_lines_keep_zones_and_all_columns(tmp_path: Path) -> None:
         [("day", pa.timestamp("us")), ("n", pa.string()), ("room", pa.float64()), ("ts", pa.timestamp("us", "UTC"))]
     )
     assert [t.hour for t in read["ts"].to_pylist()] == [9, 8]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x,t,s\n1,2026-01-01,a\n,2026-01-01T00:00:00Z,\n", None),
+        ("x,t,s\n1,2026-01-01,a\n2.5,,\n", ("x", "2.5")),
+        ("x,t,s\n1,soon,a\n", ("t", "soon")),
+    ],
+)
+def test_the_value_that_does_not_fit_a_given_type(text: str, found: object, tmp_path: Path) -> None:
+    types = pa.schema({"x": pa.int32(), "t": pa.timestamp("us"), "s": pa.string(), "other": pa.int8()})
+    (tmp_path / "1.csv").write_text(text)
+    assert value_that_does_not_fit(str(tmp_path / "1.csv"), types) == found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from tests.unit.spark.test_metrics import session, tell
@@ -40,6 +42,14 @@ def test_a_summary(totals: StreamTotals) -> None:
     assert "3 rows skipped, 3 of them late: --late PATH writes them" in text
     assert "up to the watermark, 2026-01-05T08:03:14.805000+00:00" in text
     assert StreamSummary.of(None, 1, 2, stopped=True).as_text().startswith("0 matches in 0 rows, 0 micro-batches")
+
+
+def test_a_summary_of_few_rows_most_of_them_late() -> None:
+    summary = StreamSummary(9, 0, 1, 1, 1, 1, datetime(2026, 1, 5, tzinfo=UTC), 1.0, 1.0, stopped=False)
+    assert "; 1 row waits" in summary.as_text()
+    assert "11% of the rows came late" in summary.as_text()
+    assert "came late" not in replace(summary, rows=10).as_text()
+    assert "a value that does not fit its column" in replace(summary, late=0).as_text()
 
 
 class Terminal(io.StringIO):

@@ -23,6 +23,12 @@ PAIR = "PATTERN SEQ(a, b) WITHIN 10 us RETURN a.ts AS a, b.ts AS b"
 EVENTS = pa.table({"ts": [1, 2, 3]})
 
 
+def test_a_cube_is_no_query() -> None:
+    cube = ec.Cube({"pair": PAIR})
+    with pytest.raises(OptionError, match=r"EC414.*a Cube is more(.|\n)*cube\.match\(events, lateness"):
+        ec.match(EVENTS, cube)
+
+
 @pytest.mark.parametrize(
     "queries", [None, 5, b"PATTERN a", [], {}, [None], [5], {1: "PATTERN a"}, {"q": 5}, "PATTERN \ud800"]
 )

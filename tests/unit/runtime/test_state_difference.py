@@ -38,12 +38,13 @@ def told(saved: Any, queries: Any, **settings: Any) -> str:
         (dict(reversed(QUERIES.items())), {}, "the order is another: query 'one' was where 'two' is"),
         (QUERIES, {"lateness": 7}, "setting 'lateness' was 0, and is 7"),
         (QUERIES, {"type": "kind"}, "setting 'type' was 'type', and is 'kind'"),
-        (QUERIES, {"partition_by": "k"}, "setting 'partition_by' was (), and is ('k',)"),
+        (QUERIES, {"order_by": ["n", "m"]}, "setting 'order_by' was none, and is n, m"),
+        (QUERIES, {"partition_by": "k"}, "setting 'partition_by' was none, and is k"),
         (QUERIES, {"concepts": {"P": ["A"]}}, "type 'A' is new"),
         (
             {"one": QUERIES["one"], "q": "PATTERN C c"},
             {"limit": 5},
-            "query 'two' is missing here; query 'q' is new; setting 'limit' was None, and is 5",
+            "query 'two' is missing here; query 'q' is new; setting 'limit' was none, and is 5",
         ),
     ],
 )

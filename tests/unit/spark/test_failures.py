@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pyspark
 import pytest
 from pyspark.errors import AnalysisException, PySparkException, PythonException
 
@@ -49,6 +50,20 @@ def test_an_error_of_ours_in_a_worker_comes_through_as_it_was() -> None:
     )
     error = failure_to_error(PythonException(said))
     assert (error.code, error.message, error.hint) == ("EC306", "columns differ", "give all batches the same")
+
+
+def test_a_micro_batch_that_was_not_read_to_its_end() -> None:
+    said = "[STREAM_FAILED] Query [id = 1] terminated with exception: [STATE_STORE_COMMIT_VALIDATION_FAILED.X] State"
+    assert failure_to_error(PySparkException(said)).code == "EC621"
+    failure = PySparkException("[STREAM_FAILED] Query terminated with exception: Exception thrown in awaitResult:")
+    failure._stackTrace = f"awaitResult\nCaused by: x.StateStoreCommitValidationFailed: {said}"  # type: ignore[attr-defined]
+    assert failure_to_error(failure).code == "EC621"
+
+
+def test_a_missing_connector_is_named_in_the_version_of_pyspark() -> None:
+    error = failure_to_error(AnalysisException("Failed to find data source: kafka. Please deploy the application as"))
+    assert error.code == "EC487"
+    assert f"spark-sql-kafka-0-10_2.13:{pyspark.__version__};" in str(error.hint)
 
 
 def test_a_full_disk_is_told_whatever_failed_because_of_it() -> None:
