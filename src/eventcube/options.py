@@ -32,6 +32,8 @@ UNITS_IN_MICROSECONDS = {
 
 
 AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
+# How aggregates are computed, beside auto.
+ENUMERATE = "enumerate"
 # How several queries share work.
 INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE = "independent", "top-down", "bottom-up", "chase"
 SHARINGS = (AUTO, INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE)
@@ -113,6 +115,15 @@ class MatchSettings(MeaningSettings, total=False):
             f"one of {', '.join(SHARINGS)}",
         ),
     ]
+    aggregates: Annotated[
+        str,
+        Setting(
+            AUTO,
+            "How AGG is computed: auto counts and adds up without making the matches where it can, enumerate makes "
+            "them all.",
+            f"{AUTO} or {ENUMERATE}",
+        ),
+    ]
     limit: Annotated[
         int | None, Setting(None, "The maximum number of matches; the earliest are kept.", "a whole number, or None")
     ]
@@ -191,6 +202,7 @@ class Options:
     keep_late: bool = False
     match_id: bool = False
     until: int | str | datetime | None = None
+    aggregates: str = AUTO
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal` allows columns for internal use."""
@@ -218,6 +230,7 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         keep_late=_is_true("keep_late", values["keep_late"]),
         match_id=_is_true("match_id", values["match_id"]),
         until=values["until"],
+        aggregates=_aggregates(values["aggregates"]),
     )
 
 
@@ -269,6 +282,14 @@ def _strategy_choice(value: Any) -> StrategyChoice:
 def _sharing(value: Any) -> str:
     if _text("sharing", value) not in SHARINGS:
         raise OptionError(f"unknown sharing {value!r}", code="EC401", hint=SETTINGS["sharing"].accepts)
+    return str(value)
+
+
+def _aggregates(value: Any) -> str:
+    if _text("aggregates", value) not in (AUTO, ENUMERATE):
+        raise OptionError(
+            f"unknown way to compute aggregates: {value!r}", code="EC401", hint=SETTINGS["aggregates"].accepts
+        )
     return str(value)
 
 

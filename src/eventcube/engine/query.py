@@ -106,7 +106,7 @@ class RunningQuery:
             for views in parts.views:
                 views.close(self.counters)
         rows = self.sink.finish()
-        return self._counted(rows) if self.sink.searches else rows
+        return self._counted(rows) if self.sink.searches and not self.sink.is_open else rows
 
     def count_bytes(self) -> None:
         """Take note of what was kept for nested parts."""
@@ -180,6 +180,11 @@ class _Due:
     @property
     def parts(self) -> Parts:
         return self.query.parts
+
+    @property
+    def execution_of_all(self) -> Execution:
+        """An execution over all events."""
+        return self.query.execution(self.evaluation, self.states)
 
     def execution(self, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
         """An execution over a piece of the events."""

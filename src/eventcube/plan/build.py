@@ -36,7 +36,7 @@ def build(
         scan,
         outline.alternatives,
         dictionary_of(tested),
-        sink_of(logical, limit, sink),
+        sink_of(logical, limit, sink, forward=outline.forward),
         outline.forward,
         outline.looks_back,
         tuple(slot.index for slot in logical.positive),

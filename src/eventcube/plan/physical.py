@@ -5,10 +5,11 @@ It is plain data: it can be pickled, and printed. Whoever runs it derives nothin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from eventcube.plan.counting import Counting, NoCounting
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import Condition
 from eventcube.plan.logical import Results
@@ -53,8 +54,8 @@ class Scan:
         return None if None in types else frozenset().union(*(own for own in types if own is not None))
 
 
-# The sinks that queries ask for: all matches, aggregates of them, the earliest of them.
-MATCHES, GROUPS, EARLIEST = "matches", "groups", "earliest"
+# The sinks that queries ask for: all matches, aggregates of them, the same without making them, the earliest of them.
+MATCHES, GROUPS, TOTALS, EARLIEST = "matches", "groups", "totals", "earliest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ class SinkPlan:
     """What becomes of the matches: the name of the sink that takes them, and what it makes of them.
 
     `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all. `numbered`:
-    the last column has the numbers of each match's events, as text.
+    the last column has the numbers of each match's events, as text. `counting` says how aggregates are computed without
+    making matches, or why they are not.
     """
 
     name: str
@@ -70,6 +72,7 @@ class SinkPlan:
     schema: pa.Schema
     limit: int | None = None
     numbered: bool = False
+    counting: Counting | NoCounting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +113,9 @@ class PhysicalQuery:
     def program(self) -> Program:
         """The first of the alternatives."""
         return self.alternatives[0].program
+
+    @property
+    def enumerating(self) -> PhysicalQuery:
+        """The same plan, whose aggregates are computed from its matches."""
+        counted = self.sink.name == TOTALS
+        return replace(self, sink=replace(self.sink, name=GROUPS)) if counted else self

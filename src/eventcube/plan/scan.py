@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from eventcube.language.syntax import CountWindow
+from eventcube.plan.counting import Counting, counting_of
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
-from eventcube.plan.physical import EARLIEST, GROUPS, MATCHES, ComponentScan, Scan, SinkPlan
+from eventcube.plan.physical import EARLIEST, GROUPS, MATCHES, TOTALS, ComponentScan, Scan, SinkPlan
 from eventcube.plan.result import result_schema
 
 # No stream is longer, and twice this still fits 64 bits.
@@ -43,9 +44,14 @@ def scan_of(logical: LogicalQuery) -> Scan:
     )
 
 
-def sink_of(logical: LogicalQuery, limit: int | None, name: str | None = None) -> SinkPlan:
-    """The sink of a query, or the one of that name; `limit` applies in addition to the LIMIT of the query."""
+def sink_of(logical: LogicalQuery, limit: int | None, name: str | None = None, *, forward: bool = False) -> SinkPlan:
+    """The sink of a query, or the one of that name; `limit` applies in addition to the LIMIT of the query.
+
+    `forward`: its matches are due by their first event.
+    """
     limits = [n for n in (logical.query.limit, limit) if n is not None]
     least = None if logical.results.agg else min(limits, default=None)
-    name = name or (GROUPS if logical.results.agg else MATCHES if least is None else EARLIEST)
-    return SinkPlan(name, logical.results, result_schema(logical), least)
+    counting = counting_of(logical, forward=forward) if logical.results.agg and name is None else None
+    grouped = TOTALS if isinstance(counting, Counting) else GROUPS
+    name = name or (grouped if logical.results.agg else MATCHES if least is None else EARLIEST)
+    return SinkPlan(name, logical.results, result_schema(logical), least, counting=counting)

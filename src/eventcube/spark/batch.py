@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventcube.engine.counts import Counts
+from eventcube.engine.aggregate import ESTIMATE
 from eventcube.engine.reuse.derive import plan_shared
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query
@@ -243,14 +244,14 @@ class _Batch(Request):
         """A group of no matches, so that AGG without GROUPBY always gives a row."""
         types = from_arrow_schema(schema)
         empty = [
-            F.lit(0 if f.name.startswith("n") or self._is_count(f.name) else None).cast(f.dataType).alias(f.name)
+            F.lit(0 if self._is_count(f.name.removeprefix(ESTIMATE)) else None).cast(f.dataType).alias(f.name)
             for f in types
         ]
         return self.events.sparkSession.range(1).select(*empty)
 
     def _is_count(self, name: str) -> bool:
         results = next(iter(self.plans.values())).logical.results
-        return name.startswith("a") and results.agg[int(name[1:])].function == "COUNT"
+        return name.startswith("n") or (name.startswith("a") and results.agg[int(name[1:])].function == "COUNT")
 
     # The events of a pass.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from eventcube.engine.aggregate import WHOLE_SUM, Groups
+from eventcube.engine.aggregate import ESTIMATE, Groups
 from eventcube.plan.logical import Computed, Results
 from eventcube.plan.result import group_columns
 from eventcube.schema import Kind, plain_type
@@ -25,11 +25,12 @@ def partial_schema(results: Results) -> pa.Schema:
         if function == "COUNT" or argument is None:
             type_ = pa.int64()
         elif function == "SUM":
-            type_ = WHOLE_SUM if argument.expression.kind in (Kind.INTEGER, Kind.DURATION) else pa.float64()
+            type_ = pa.int64() if name in groups.whole else pa.float64()
         else:
             type_ = argument.type
         fields.append(pa.field(name, type_))
-    return pa.schema([*keys, *fields])
+    estimates = [pa.field(ESTIMATE + name, pa.float64()) for name, *_ in groups.parts if name in groups.whole]
+    return pa.schema([*keys, *fields, *estimates])
 
 
 def _counted_type(value: Computed) -> pa.DataType:

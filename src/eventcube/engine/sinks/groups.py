@@ -14,6 +14,10 @@ from eventcube.engine.table import Table
 from eventcube.plan.physical import PhysicalQuery
 
 
+# Matches that are counted without being made can be more than 64 bits hold, as floats can.
+_MOST_MATCHES = 2**1024
+
+
 @register("groups")
 class GroupSink(Sink):
     """Folds matches into groups, which are returned when the input has ended."""
@@ -59,7 +63,7 @@ class GroupSink(Sink):
         """Take on saved groups, or add to those that there are."""
         saved.check_fields({"count"} if self.only_counts else {"added"})
         if self.only_counts:
-            self.groups.counted = saved.integer("count", 0, 2**63 - 1)
+            self.groups.counted = saved.integer("count", 0, _MOST_MATCHES)
             self.groups.note_saved()
             return
         table: pa.Table | None = None
@@ -67,5 +71,7 @@ class GroupSink(Sink):
             expected = Groups(self.plan.sink.results)
             expected.add(*nothing())
             assert expected.partial is not None
-            table = saved.take("groups", expected.partial.schema)
+            columns = expected.partial.schema
+            former = expected.former(columns)
+            table = saved.take("groups", former if saved.has("groups", former) else columns)
         self.groups.restore(table, added=bool(saved.integer("added", 0, 1)))

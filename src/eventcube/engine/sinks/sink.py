@@ -42,6 +42,10 @@ class Due(Protocol):
     def parts(self) -> Parts:
         """The nested parts, with what is kept of them."""
 
+    @property
+    def execution_of_all(self) -> Execution:
+        """An execution over all events."""
+
     def execution(self, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
         """An execution over a piece of the events."""
 

@@ -1,0 +1,198 @@
+"""Counts and sums of matches, for each event that ends some, as rows that groups can fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, summable
+from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.output import Output
+from eventcube.engine.stage_counts import NO_VALUE, Found, StageCounts, Weights
+from eventcube.engine.stage_kernels import LEAST, SUM
+from eventcube.engine.table import Table
+from eventcube.plan.counting import Counting
+from eventcube.plan.logical import Computed
+
+
+class Totals:
+    """What all aggregates of a query need, from one preparation of the events; `fixed` has keys that are the same for
+    all of these matches.
+    """
+
+    def __init__(self, groups: Groups, counts: StageCounts, output: Output, fixed: Mapping[str, pa.Scalar]) -> None:
+        self.groups, self.counts, self.output, self._fixed = groups, counts, output, fixed
+        self._known: dict[object, Any] = {}
+
+    @property
+    def counting(self) -> Counting:
+        """The plan that is followed."""
+        return self.counts.counting
+
+    @property
+    def matches(self) -> int:
+        """How many matches there are, about that many if 64 bits cannot hold them."""
+        estimate = float(self._counted.estimates.sum())
+        if estimate < 2.0**63:
+            return int(self._counted.counts.sum()) % 2**64
+        return int(min(estimate, 1e308))
+
+    def tables(self) -> Iterator[tuple[pa.Table, Ints]]:
+        """For each slot whose events end matches: a row for each of these events with its keys, counts and sums."""
+        base = self._base
+        for slot in np.unique(base.slots).tolist():
+            here = np.flatnonzero((base.slots == slot) & (base.estimates > 0))
+            if len(here):
+                yield self._table(slot, here), base.rows[here]
+
+    def _table(self, slot: int, here: Ints) -> pa.Table:
+        # Groups of equal rank: columns that all events of a match agree on can be read from any of them.
+        read_at = slot if slot >= 0 else self.output.plan.positive[0]
+        table = Table((read_at,), self._base.rows[here][None, :])
+        columns: dict[str, pa.Array] = {}
+        for name, key in zip(self.groups.keys, self.groups.results.group_by, strict=True):
+            if name in self._fixed:
+                columns[name] = pa.repeat(self._fixed[name], len(here))
+            else:
+                columns[name] = foldable(self._at(key.value, read_at, table))
+        for name, argument in self.groups.distinct.items():
+            columns[name] = foldable(self._at(argument, read_at, table))
+        for name, function, argument in self.groups.parts:
+            columns |= self._part(name, function, argument, slot, here, table)
+        return pa.table(columns)
+
+    def _at(self, value: Computed, slot: int, table: Table) -> pa.Array:
+        """A value at the events that end matches; null if it is of one that other matches end with."""
+        free = self.counting.free(value.expression)
+        if free - {slot}:
+            return pa.nulls(len(table), value.type)
+        return self.output.value(table, self.counting.at(value, slot))
+
+    # The columns of an aggregate.
+
+    def _part(
+        self, name: str, function: str, argument: Computed | None, slot: int, here: Ints, table: Table
+    ) -> dict[str, pa.Array]:
+        if argument is None:
+            return self._numbers(name, self._counted.counts[here], self._counted.estimates[here])
+        free = self.counting.free(argument.expression)
+        if free <= {*self.counting.anchors}:
+            return self._own(name, function, argument, here, table)
+        (inner,) = free
+        if function in ("MIN", "MAX"):
+            return {name: self._least(argument, inner, function == "MAX", here)}
+        number, estimates = self._number_of(argument, inner, here)
+        if function == "COUNT":
+            return self._numbers(name, number, estimates)
+        found = self._weighed(argument, inner)
+        assert found.values is not None
+        if name not in self.groups.whole:
+            return {name: pa.array(found.values[here], mask=estimates == 0)}
+        assert found.value_estimates is not None
+        return self._numbers(name, found.values[here], found.value_estimates[here], estimates == 0)
+
+    def _numbers(self, name: str, whole: Ints, estimates: Array, mask: Bools | None = None) -> dict[str, pa.Array]:
+        return {name: pa.array(whole, mask=mask), ESTIMATE + name: pa.array(estimates, mask=mask)}
+
+    def _own(
+        self, name: str, function: str, argument: Computed, here: Ints, table: Table
+    ) -> dict[str, pa.Array]:
+        """An aggregate of the events that end the matches."""
+        (slot,) = table.columns
+        array = summable(self._at(argument, slot, table), function)
+        if function in ("MIN", "MAX"):
+            return {name: array}
+        valid = np.asarray(array.is_valid())
+        estimates = self._base.estimates[here]
+        if function == "COUNT":
+            return self._numbers(name, self._counted.counts[here] * valid, estimates * valid)
+        if name not in self.groups.whole:
+            values = np.asarray(array.fill_null(0.0).cast(pa.float64()))
+            return {name: pa.array(values * estimates, mask=~valid)}
+        values = np.asarray(array.fill_null(0).cast(pa.int64()))
+        return self._numbers(name, values * self._counted.counts[here], values * estimates, ~valid)
+
+    def _number_of(self, argument: Computed, slot: int, here: Ints) -> tuple[Ints, Array]:
+        """How many matches have a value for the argument."""
+        _, valid = self._argument(argument, slot, "COUNT")
+        if valid.all() and slot not in self.output.plan.optional:
+            return self._counted.counts[here], self._counted.estimates[here]
+        found = self._walk(("valid", argument), Weights(SUM, slot, valid.astype(np.int64)))
+        assert found.values is not None
+        assert found.value_estimates is not None
+        return found.values[here], found.value_estimates[here]
+
+    def _weighed(self, argument: Computed, slot: int) -> Found:
+        array, valid = self._argument(argument, slot, "SUM")
+        values = np.asarray(array.fill_null(0))
+        return self._walk(("sum", argument), Weights(SUM, slot, np.where(valid, values, values.dtype.type(0))))
+
+    def _least(self, argument: Computed, slot: int, greatest: bool, here: Ints) -> pa.Array:
+        """The least value, or the greatest: the least of their opposites."""
+        array, valid = self._argument(argument, slot, "MIN")
+        values, originals = _sortable(array, valid, greatest)
+        none = NO_VALUE[values.dtype]
+        found = self._walk((greatest, argument), Weights(LEAST, slot, np.where(valid, values, none)))
+        assert found.values is not None
+        least = found.values[here]
+        missing = least == none
+        least = np.where(missing, 0, least)
+        if originals is not None:
+            places = len(originals) - 1 - least if greatest else least
+            return originals.take(pa.array(places, pa.int64(), mask=missing))
+        if greatest:
+            least = -least if least.dtype == np.float64 else ~least
+        plain = pa.array(least, mask=missing)
+        return plain.view(array.type) if plain.type != array.type and array.type.bit_width == 64 else plain.cast(array.type)
+
+    def _argument(self, argument: Computed, slot: int, function: str) -> tuple[pa.Array, Bools]:
+        """The argument for all events of its slot, and where it is not null."""
+        key = (function, argument)
+        if key not in self._known:
+            rows = self.counts.stack(slot)
+            array = summable(self.output.value(Table((slot,), rows[None, :]), argument), function)
+            self._known[key] = array, np.asarray(array.is_valid())
+        known: tuple[pa.Array, Bools] = self._known[key]
+        return known
+
+    def _walk(self, key: object, weights: Weights) -> Found:
+        if key not in self._known:
+            self._known[key] = self.counts.weigh(weights)
+        found: Found = self._known[key]
+        return found
+
+    @property
+    def _counted(self) -> Found:
+        """How many matches there are."""
+        if "count" not in self._known:
+            self._known["count"] = self.counts.count()
+        found: Found = self._known["count"]
+        return found
+
+    @property
+    def _base(self) -> Found:
+        """Where there are matches."""
+        return self._counted
+
+
+def _sortable(array: pa.Array, valid: Bools, greatest: bool) -> tuple[Array, pa.Array | None]:
+    """Numbers whose least is that of the values, or of their opposites; and the values that they number, if they do."""
+    type_ = array.type
+    if pa.types.is_float64(type_) or pa.types.is_float32(type_):
+        values = np.asarray(array.fill_null(0.0), np.float64)
+        if np.isfinite(values).all():
+            return (-values if greatest else values), None
+    elif pa.types.is_integer(type_) or pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
+        if type_.bit_width == 64 and not pa.types.is_uint64(type_):
+            numbers = np.asarray(array.view(pa.int64()).fill_null(0))
+            numbers = ~numbers if greatest else numbers
+            if not (numbers[valid] == NO_VALUE[numbers.dtype]).any():
+                return numbers, None
+    originals = array.drop_null().unique()
+    originals = originals.take(pc.sort_indices(originals))
+    places = np.asarray(pc.index_in(array, originals).fill_null(0), np.int64)
+    return (len(originals) - 1 - places if greatest else places), originals
