@@ -6,6 +6,7 @@ event which ends a match takes one more walk over them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,19 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.stage_kernels import (
-    BIT,
-    COUNT,
-    FINAL,
-    LEAST,
-    NONE,
-    SUM,
-    WEIGHTED,
-    Bytes,
-    Words,
-    mark_rows,
-    slide,
-)
+from eventcube.engine.stage_kernels import COUNT, LEAST, SLIDES, SUM, Bytes, in_order
 from eventcube.engine.stage_layout import layout_of
 from eventcube.engine.store import Store
 from eventcube.plan.counting import Counting
@@ -55,26 +44,16 @@ class Found:
     """For each event, or group of events, that ends matches: its row, its slot, and how many they are.
 
     `counts` are modulo 2**64, `estimates` floats; `values` and `value_estimates` likewise the sums, or the least values,
-    of the argument. What was not asked for, or is not exact, is None.
+    of the argument. What was not asked for, or is not known, is None; of least values `estimates` tells only where there
+    are matches.
     """
 
     rows: Ints
     slots: Ints
-    counts: Ints
+    counts: Ints | None
     estimates: Array
     values: Array | None = None
     value_estimates: Array | None = None
-
-    def where(self, kept: Bools) -> Found:
-        """Those in the mask."""
-        columns = (self.values, self.value_estimates)
-        return Found(
-            self.rows[kept],
-            self.slots[kept],
-            self.counts[kept],
-            self.estimates[kept],
-            *(None if column is None else column[kept] for column in columns),
-        )
 
 
 class StageCounts:
@@ -84,41 +63,44 @@ class StageCounts:
         self.counting, self.store = counting, store
         self.layout = layout_of(counting.stages, due_first=not counting.due_last, due_last=counting.due_last)
         self._only = only or {}
-        self.rows, self._codes, self._marks = self._marked()
 
     def stack(self, slot: int) -> Ints:
         """The rows of a slot's events."""
         return self._only.get(slot, self.store.stack(slot).rows)
 
-    def _marked(self) -> tuple[Ints, Bytes, Words]:
-        """The rows of all events in the order of the walk, and which stacks they are of."""
-        size = self.store.size
-        codes, marks = np.full(size, NONE, np.int8), np.zeros(0, np.uint64)
-        shared = False
-        for bit, slot in enumerate(self.layout.slots):
-            shared |= mark_rows(codes, marks, self.stack(slot), bit)
-        if shared:
-            codes, marks = np.full(size, NONE, np.int8), np.zeros(size, np.uint64)
-            for bit, slot in enumerate(self.layout.slots):
-                mark_rows(codes, marks, self.stack(slot), bit)
-        rows = np.flatnonzero(codes != NONE)
-        if self.counting.forward:
-            rows = rows[::-1]
-        return rows, codes[rows], marks[rows] if shared else marks
+    def _turned(self, rows: Ints) -> Ints:
+        """Rows as places in the direction of the walk, in which they ascend."""
+        return self.store.size - 1 - rows[::-1] if self.counting.forward else rows
 
     @cached_property
     def _ranks(self) -> Ints:
-        """Equal numbers for events of equal rank."""
+        """The first row of equal rank for each row, in the direction of the walk; empty if no two are equal."""
         ties = self.store.ties
-        return np.ascontiguousarray(self.rows if ties is None else ties[0][self.rows])
+        if ties is None:
+            return np.zeros(0, np.int64)
+        return self.store.size - ties[1][::-1] if self.counting.forward else ties[0]
 
     @cached_property
-    def _walked(self) -> tuple[Ints, Ints]:
-        """The rows, ascending in the direction of the walk, and the first row in the window of each."""
-        if not self.counting.forward:
-            return self.rows, self.store.window_starts[self.rows]
-        size = self.store.size
-        return size - 1 - self.rows, size - self.store.window_ends[self.rows]
+    def _events(self) -> tuple[Ints, Bytes, Ints]:
+        """The events in the order of the walk: their places, the numbers of their slots, and their ranks."""
+        stacks = [self._turned(self.stack(slot)) for slot in self.layout.slots]
+        starts = np.concatenate([[0], np.cumsum([len(stack) for stack in stacks])]).astype(np.int64)
+        ranks = np.ascontiguousarray(self._ranks)
+        places, codes = in_order(np.concatenate(stacks), starts, ranks, self.store.size)
+        return places, codes, ranks[places] if len(ranks) else places
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The rows of the events in the order of the walk."""
+        places, _, _ = self._events
+        return self.store.size - 1 - places if self.counting.forward else places
+
+    @cached_property
+    def _bounds(self) -> Ints:
+        """The first place in the window of each event, in the direction of the walk."""
+        if self.counting.forward:
+            return self.store.size - self.store.window_ends[self.rows]
+        return self.store.window_starts[self.rows]
 
     @cached_property
     def _due(self) -> Bools:
@@ -155,27 +137,24 @@ class StageCounts:
             found, counts, _ = self._slide(COUNT, np.int64)
             return Found(*found, counts, counts.astype(np.float64))
         found, estimates, _ = self._slide(COUNT, np.float64)
-        if self.counting.split or self.counting.keys or estimates.sum() < 4 * _WHOLE:
-            return Found(*found, self._slide(COUNT, np.int64)[1], estimates)
-        return Found(*found, np.zeros(len(estimates), np.int64), estimates)
+        return Found(*found, self._slide(COUNT, np.int64)[1], estimates)
 
     def weigh(self, weights: Weights) -> Found:
-        """How many matches there are, and the sums or least values of an argument; least values come without counts."""
-        dtype = weights.values.dtype
+        """How many matches there are, and the sums or least values of an argument."""
         if weights.kind == LEAST:
-            found, counts, values = self._slide(LEAST, np.int64, weights)
-            return Found(*found, counts, counts.astype(np.float64), values)
-        if dtype == np.float64:
-            found, estimates, sums = self._slide(SUM, np.float64, weights)
-            return Found(*found, np.zeros(len(sums), np.int64), estimates, sums)
+            found, some, values = self._slide(LEAST, np.int64, weights)
+            return Found(*found, None, some.astype(np.float64), values)
+        if weights.values.dtype == np.float64:
+            found, counts, sums = self._slide(SUM, np.int64 if self.fits else np.float64, weights)
+            return Found(*found, counts if self.fits else None, counts.astype(np.float64, copy=False), sums)
         greatest = float(np.abs(weights.values.astype(np.float64)).max(initial=0.0))
-        if max(self._most, 1.0) * max(greatest, 1.0) < _WHOLE:
+        if self.fits and self._most * max(greatest, 1.0) < _WHOLE:
             found, counts, sums = self._slide(SUM, np.int64, weights)
             return Found(*found, counts, counts.astype(np.float64), sums, sums.astype(np.float64))
         floats = Weights(SUM, weights.slot, weights.values.astype(np.float64))
         found, estimates, value_estimates = self._slide(SUM, np.float64, floats)
         # Where positive and negative numbers cancel, what is left of a float need not tell whether the sum fits.
-        error = estimates * greatest * (len(self.rows) + 1.0) * len(self.layout.steps) * 2.0**-52
+        error = estimates * greatest * (len(self.rows) + 1.0) * len(self.layout.sources) * 2.0**-52
         value_estimates = np.where(error < _WHOLE / 4, value_estimates, np.inf)
         found, counts, sums = self._slide(SUM, np.int64, weights)
         return Found(*found, counts, estimates, sums, value_estimates)
@@ -184,28 +163,34 @@ class StageCounts:
         self, kind: int, dtype: type, weights: Weights | None = None
     ) -> tuple[tuple[Ints, Ints], Array, Array]:
         """One walk: the row and the slot of each result, the numbers of matches, and the sums or least values."""
-        layout, rows = self.layout, self.rows
-        steps, weighted = layout.steps, -1
+        layout, (places, codes, ranks) = self.layout, self._events
         value_type = np.dtype(dtype) if weights is None else weights.values.dtype
-        values = np.zeros(0, value_type)
-        identity = np.array([NO_VALUE[value_type] if kind == LEAST else 0], value_type)
+        identity = NO_VALUE[value_type] if kind == LEAST else value_type.type(0)
+        weighted, of_events = -1, np.zeros(0, value_type)
         if weights is not None:
             weighted = layout.slots.index(weights.slot)
-            steps = steps.copy()
-            steps[steps[:, BIT] == weighted, WEIGHTED] = 1
             of_rows = np.zeros(self.store.size, value_type)
             of_rows[self.stack(weights.slot)] = weights.values
-            values = of_rows[rows]
-        whole = not self.counting.anchors
-        ends = [len(self.stack(layout.slots[bit])) for bit in steps[steps[:, FINAL] == 1, BIT]]
-        room = sum(ends)
-        places, step_of = np.empty(room, np.int64), np.empty(room, np.int64)
-        counts, sums = np.empty(room, dtype), np.empty(0 if weights is None else room, value_type)
-        walked, bounds = self._walked
-        written = slide(
-            kind, walked, self._codes, self._marks, self._ranks, bounds, self._due,
-            steps, layout.by_bit, layout.by_bit_at, layout.places, layout.ancestors, layout.offsets, layout.lengths,
-            layout.reach, whole, weighted, values, identity, places, step_of, counts, sums,
+            of_events = of_rows[self.rows]
+        final = self.counting.stages.final
+        room = sum(len(self.stack(slot)) * n for slot, n in self._ends.items())
+        found, counts = np.empty(room, np.int64), np.empty(room, dtype)
+        values = np.empty(0 if weights is None else room, value_type)
+        written = SLIDES[kind](
+            places, codes, ranks, self._bounds, self._cuts, self._due,
+            layout.sources, layout.targets, layout.only_due, layout.steps_at, final,
+            weighted, of_events, identity, found, counts, values,
         )  # fmt: skip
-        slots = np.array([*layout.slots, -1])[np.append(steps[:, BIT], len(layout.slots))[step_of[:written]]]
-        return (rows[places[:written]], slots), counts[:written], sums[:written]
+        found = found[:written]
+        slots = np.array(layout.slots, np.int64)[codes[found]]
+        return (self.rows[found], slots), counts[:written], values[:written]
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """In how many ways an event of a slot can end a match."""
+        return Counter(move.slot for move in self.counting.stages.moves if move.end == self.counting.stages.final)
+
+    @property
+    def _cuts(self) -> bool:
+        """Whether a window can begin between events of equal rank."""
+        return self.store.counts_events and len(self._ranks) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from eventcube.engine.stage_kernels import LEAST, SUM
 from eventcube.engine.table import Table
 from eventcube.plan.counting import Counting
 from eventcube.plan.logical import Computed
+from eventcube.plan.stages import Move
 
 
 class Totals:
@@ -80,15 +82,32 @@ class Totals:
         if argument is None:
             return self._numbers(name, self._counted.counts[here], self._counted.estimates[here])
         free = self.counting.free(argument.expression)
-        if free <= {*self.counting.anchors}:
-            return self._own(name, function, argument, here, table)
-        (inner,) = free
+        inner = next((s for s in free if any(m.slot == s for m in self._inner_moves)), None)
+        # The argument can be of the event that ends the match, of one before it, or here of one, there of the other.
+        own = None if inner is not None and slot not in free else self._own(name, function, argument, here, table)
+        if inner is None:
+            assert own is not None
+            return own
         if function in ("MIN", "MAX"):
-            return {name: self._least(argument, inner, function == "MAX", here)}
-        number, estimates = self._number_of(argument, inner, here)
+            least = self._least(argument, inner, function == "MAX", here)
+            if own is not None:
+                choose = pc.max_element_wise if function == "MAX" else pc.min_element_wise
+                least = choose(least, own[name])
+            return {name: least}
+        before = self._sums(name, function, argument, inner, here)
+        return before if own is None else {column: _added(before[column], own[column]) for column in before}
+
+    @cached_property
+    def _inner_moves(self) -> list[Move]:
+        stages = self.counting.stages
+        return [move for move in stages.moves if move.end != stages.final]
+
+    def _sums(self, name: str, function: str, argument: Computed, slot: int, here: Ints) -> dict[str, pa.Array]:
+        """A count, or a sum, of an argument of events that do not end the matches."""
+        number, estimates = self._number_of(argument, slot, here)
         if function == "COUNT":
             return self._numbers(name, number, estimates)
-        found = self._weighed(argument, inner)
+        found = self._weighed(argument, slot)
         assert found.values is not None
         if name not in self.groups.whole:
             return {name: pa.array(found.values[here], mask=estimates == 0)}
@@ -98,23 +117,21 @@ class Totals:
     def _numbers(self, name: str, whole: Ints, estimates: Array, mask: Bools | None = None) -> dict[str, pa.Array]:
         return {name: pa.array(whole, mask=mask), ESTIMATE + name: pa.array(estimates, mask=mask)}
 
-    def _own(
-        self, name: str, function: str, argument: Computed, here: Ints, table: Table
-    ) -> dict[str, pa.Array]:
+    def _own(self, name: str, function: str, argument: Computed, here: Ints, table: Table) -> dict[str, pa.Array]:
         """An aggregate of the events that end the matches."""
         (slot,) = table.columns
         array = summable(self._at(argument, slot, table), function)
         if function in ("MIN", "MAX"):
             return {name: array}
         valid = np.asarray(array.is_valid())
-        estimates = self._base.estimates[here]
         if function == "COUNT":
-            return self._numbers(name, self._counted.counts[here] * valid, estimates * valid)
+            return self._numbers(name, self._counted.counts[here] * valid, self._counted.estimates[here] * valid)
         if name not in self.groups.whole:
             values = np.asarray(array.fill_null(0.0).cast(pa.float64()))
-            return {name: pa.array(values * estimates, mask=~valid)}
+            return {name: pa.array(values * self._base.estimates[here], mask=~valid)}
         values = np.asarray(array.fill_null(0).cast(pa.int64()))
-        return self._numbers(name, values * self._counted.counts[here], values * estimates, ~valid)
+        estimates = values * self._counted.estimates[here]
+        return self._numbers(name, values * self._counted.counts[here], estimates, ~valid)
 
     def _number_of(self, argument: Computed, slot: int, here: Ints) -> tuple[Ints, Array]:
         """How many matches have a value for the argument."""
@@ -161,9 +178,11 @@ class Totals:
 
     def _walk(self, key: object, weights: Weights) -> Found:
         if key not in self._known:
-            self._known[key] = self.counts.weigh(weights)
-        found: Found = self._known[key]
-        return found
+            found = self._known[key] = self.counts.weigh(weights)
+            if found.counts is not None:
+                self._known.setdefault("count", found)
+        known: Found = self._known[key]
+        return known
 
     @property
     def _counted(self) -> Found:
@@ -173,10 +192,21 @@ class Totals:
         found: Found = self._known["count"]
         return found
 
-    @property
+    @cached_property
     def _base(self) -> Found:
-        """Where there are matches."""
+        """Where there are matches: what sums need anyway tells it."""
+        for name, function, argument in self.groups.parts:
+            free = frozenset() if argument is None else self.counting.free(argument.expression)
+            if argument is not None and any(move.slot in free for move in self._inner_moves):
+                (slot,) = free
+                if function == "SUM":
+                    return self._weighed(argument, slot)
         return self._counted
+
+
+def _added(one: pa.Array, other: pa.Array) -> pa.Array:
+    """The sum where both are there, else the one that is."""
+    return pc.coalesce(pc.add(one, other), one, other)
 
 
 def _sortable(array: pa.Array, valid: Bools, greatest: bool) -> tuple[Array, pa.Array | None]:

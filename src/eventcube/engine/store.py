@@ -225,6 +225,11 @@ class Store:
         self._each: Array | None = None
 
     @property
+    def counts_events(self) -> bool:
+        """Whether the window is one of events."""
+        return self._positions is not None
+
+    @property
     def ts(self) -> Ints:
         """The time of each row."""
         return self.sorted.ts
