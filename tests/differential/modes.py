@@ -35,6 +35,7 @@ from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
 from tests.differential.spread import check_spread, draw_spread
+from tests.differential.totals import check_enumerated, check_totals, draw_many, draw_totals
 from tests.differential.streamed import check_streamed, draw_streamed
 from tests.differential.workload import check_workload, draw_workload
 from tests.oracle.brute import positive_variables
@@ -209,6 +210,8 @@ MODES: Mapping[str, Mode] = {
     "drilled": Mode(draw_drilled, check_changed),
     "spread": Mode(draw_spread, check_spread),
     "stream": Mode(draw_streamed, check_streamed),
+    "totals": Mode(draw_totals, check_totals),
+    "many": Mode(draw_many, check_enumerated),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),

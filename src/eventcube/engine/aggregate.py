@@ -183,7 +183,7 @@ class Groups:
             groups = groups.filter(pa.array(self._having.holds(groups)))
         schema = group_schema(self.results)
         names = [*self.keys, *(f"a{i}" for i in range(self.results.listed))]
-        return pa.RecordBatch.from_arrays([_single_array(groups.column(n)) for n in names], schema=schema)
+        return pa.RecordBatch.from_arrays([in_one_array(groups.column(n)) for n in names], schema=schema)
 
     def _finished(self) -> pa.Table:
         """All groups, with the columns that HAVING can use."""
@@ -247,7 +247,7 @@ def _in_groups_of(table: pa.Table, other: pa.Table, keys: list[str]) -> Bools:
     groups = np.zeros(table.num_rows + other.num_rows, np.int64)
     for key in keys:
         column = pa.chunked_array([*table.column(key).chunks, *other.column(key).chunks], table.column(key).type)
-        codes = np.asarray(_single_array(column).dictionary_encode("encode").indices)
+        codes = np.asarray(in_one_array(column).dictionary_encode("encode").indices)
         groups = np.unique(groups * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return np.isin(groups[: table.num_rows], groups[table.num_rows :])
 
@@ -348,6 +348,7 @@ def summable(array: pa.Array, function: str) -> pa.Array:
     return array
 
 
-def _single_array(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
+def in_one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The values in a single array."""
+    combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined

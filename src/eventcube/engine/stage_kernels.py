@@ -133,16 +133,16 @@ def _loop(kind: int, name: str) -> Any:
         at = 0
         # Partial matches by stage, of a part of a group of equal rank, and how many events of each stack it has.
         row_c, row_s = np.zeros((stages, 1), out_count.dtype), np.zeros((stages, min(1, width)), out_value.dtype)
-        counts, no_order = np.zeros(stacks, np.int64), np.zeros(0, np.int64)
+        counts, due_counts, no_order = np.zeros(stacks, np.int64), np.zeros(stacks, np.int64), np.zeros(0, np.int64)
         zero = c[0, 0] * 0
-        # What an event of each stack does: change the first row, end a match.
+        # What an event of each stack does: change the first row, end a match, end one if it is due.
         opens, ends = np.zeros(stacks, np.bool_), np.zeros(stacks, np.bool_)
-        due_ends = False
+        ends_if_due = np.zeros(stacks, np.bool_)
         for code in range(stacks):
             for o in range(steps_at[code], steps_at[code + 1]):
                 if targets[o] == final:
-                    ends[code] = True
-                    due_ends |= only_due[o]
+                    ends[code] |= not only_due[o]
+                    ends_if_due[code] |= only_due[o]
                 elif sources[o] == 0:
                     opens[code] = True
         some_due = due.size > 0
@@ -152,18 +152,17 @@ def _loop(kind: int, name: str) -> Any:
             q = p + 1
             while q < rows.size and ranks[q] == ranks[p]:
                 q += 1
-            is_due = not some_due or due[p]
             asks = False
-            if is_due or not due_ends:
-                for e in range(p, q):
-                    asks |= ends[codes[e]]
+            for e in range(p, q):
+                asks |= ends[codes[e]] or (ends_if_due[codes[e]] and (not some_due or due[e]))
             # With windows that begin within groups of equal rank, events of a group are asked in order, and then taken.
             for phase in range(phases):
                 order = np.argsort(rows[p:q]) if asks and phases == 2 and phase == 0 else no_order
                 for i in range(q - p):
                     e = p + (order[i] if order.size else i)
                     code = np.int64(codes[e])
-                    asked = asks and phase == 0 and ends[code]
+                    is_due = not some_due or due[e]
+                    asked = asks and phase == 0 and (ends[code] or (ends_if_due[code] and is_due))
                     if asked if cuts else (asks and i == 0):
                         bound = bounds[e]
                         if cuts:
@@ -198,10 +197,10 @@ def _loop(kind: int, name: str) -> Any:
                                 b = end - 1
                                 while b > front and ranks[b - 1] == ranks[b]:
                                     b -= 1
-                                was_due = not some_due or due[b]
                                 if cuts and end > b + 1:
                                     # The product from each row of the group on.
                                     counts[:] = 0
+                                    due_counts[:] = 0
                                     weight = identity
                                     by_row = np.argsort(rows[b:end])
                                     j = end - b - 1
@@ -210,6 +209,7 @@ def _loop(kind: int, name: str) -> Any:
                                         while j >= 0 and rows[b + by_row[j]] == row:
                                             place = b + by_row[j]
                                             counts[codes[place]] += 1
+                                            due_counts[codes[place]] += not some_due or due[place]
                                             if kind == SUM and codes[place] == weighted:
                                                 weight += weights[place]
                                             elif kind == LEAST and codes[place] == weighted:
@@ -222,9 +222,10 @@ def _loop(kind: int, name: str) -> Any:
                                         row_c[0, 0] = 1
                                         for k in range(stacks):
                                             for o in range(steps_at[k], steps_at[k + 1]):
-                                                if counts[k] and targets[o] != final and (was_due or not only_due[o]):
+                                                count = due_counts[k] if only_due[o] else counts[k]
+                                                if count and targets[o] != final:
                                                     _take(
-                                                        kind, row_c, row_s, targets[o], sources[o], counts[k],
+                                                        kind, row_c, row_s, targets[o], sources[o], count,
                                                         k == weighted, weight, identity,
                                                     )  # fmt: skip
                                         at -= 1
@@ -256,6 +257,7 @@ def _loop(kind: int, name: str) -> Any:
                                     weight = identity
                                     if kind != COUNT and put:
                                         weight = weights[end]
+                                    was_due = not some_due or due[end]
                                     for o in range(steps_at[k], steps_at[k + 1]):
                                         if targets[o] != final and (was_due or not only_due[o]):
                                             _take(
@@ -275,7 +277,7 @@ def _loop(kind: int, name: str) -> Any:
                                 at += 1
                     if asked:
                         for o in range(steps_at[code], steps_at[code + 1]):
-                            if targets[o] != final:
+                            if targets[o] != final or (only_due[o] and not is_due):
                                 continue
                             stage = sources[o]
                             total, value = zero, identity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, summable
+from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, in_one_array, summable
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.output import Output
 from eventcube.engine.stage_counts import NO_VALUE, Found, StageCounts, Weights
@@ -38,9 +38,10 @@ class Totals:
     @property
     def matches(self) -> int:
         """How many matches there are, about that many if 64 bits cannot hold them."""
-        estimate = float(self._counted.estimates.sum())
-        if estimate < 2.0**63:
-            return int(self._counted.counts.sum()) % 2**64
+        base = self._base
+        estimate = float(base.estimates.sum())
+        if base.counts is not None and estimate < 2.0**63:
+            return int(base.counts.sum()) % 2**64
         return int(min(estimate, 1e308))
 
     def tables(self) -> Iterator[tuple[pa.Table, Ints]]:
@@ -68,10 +69,9 @@ class Totals:
         return pa.table(columns)
 
     def _at(self, value: Computed, slot: int, table: Table) -> pa.Array:
-        """A value at the events that end matches; null if it is of one that other matches end with."""
-        free = self.counting.free(value.expression)
-        if free - {slot}:
-            return pa.nulls(len(table), value.type)
+        """A value at the events that end matches, which is of one that is not there if other matches end with it."""
+        for other in self.counting.free(value.expression) - {slot}:
+            table = table.absent([other])
         return self.output.value(table, self.counting.at(value, slot))
 
     # The columns of an aggregate.
@@ -91,8 +91,7 @@ class Totals:
         if function in ("MIN", "MAX"):
             least = self._least(argument, inner, function == "MAX", here)
             if own is not None:
-                choose = pc.max_element_wise if function == "MAX" else pc.min_element_wise
-                least = choose(least, own[name])
+                least = _better(least, own[name], pc.greater if function == "MAX" else pc.less)
             return {name: least}
         before = self._sums(name, function, argument, inner, here)
         return before if own is None else {column: _added(before[column], own[column]) for column in before}
@@ -119,8 +118,8 @@ class Totals:
 
     def _own(self, name: str, function: str, argument: Computed, here: Ints, table: Table) -> dict[str, pa.Array]:
         """An aggregate of the events that end the matches."""
-        (slot,) = table.columns
-        array = summable(self._at(argument, slot, table), function)
+        slot = table.columns[0]
+        array = in_one_array(summable(self._at(argument, slot, table), function))
         if function in ("MIN", "MAX"):
             return {name: array}
         valid = np.asarray(array.is_valid())
@@ -136,7 +135,8 @@ class Totals:
     def _number_of(self, argument: Computed, slot: int, here: Ints) -> tuple[Ints, Array]:
         """How many matches have a value for the argument."""
         _, valid = self._argument(argument, slot, "COUNT")
-        if valid.all() and slot not in self.output.plan.optional:
+        in_all = slot not in self.output.plan.optional and slot not in self.counting.stages.last_slots
+        if valid.all() and in_all:
             return self._counted.counts[here], self._counted.estimates[here]
         found = self._walk(("valid", argument), Weights(SUM, slot, valid.astype(np.int64)))
         assert found.values is not None
@@ -171,7 +171,8 @@ class Totals:
         key = (function, argument)
         if key not in self._known:
             rows = self.counts.stack(slot)
-            array = summable(self.output.value(Table((slot,), rows[None, :]), argument), function)
+            value = self.counting.at(argument, slot)
+            array = in_one_array(summable(self.output.value(Table((slot,), rows[None, :]), value), function))
             self._known[key] = array, np.asarray(array.is_valid())
         known: tuple[pa.Array, Bools] = self._known[key]
         return known
@@ -207,6 +208,12 @@ class Totals:
 def _added(one: pa.Array, other: pa.Array) -> pa.Array:
     """The sum where both are there, else the one that is."""
     return pc.coalesce(pc.add(one, other), one, other)
+
+
+def _better(one: pa.Array, other: pa.Array, is_better: Callable[[pa.Array, pa.Array], pa.Array]) -> pa.Array:
+    """The better of two where both are there, else the one that is."""
+    takes_other = pc.or_kleene(pc.is_null(one), is_better(other, one)).fill_null(False)
+    return pc.if_else(takes_other, other, one)
 
 
 def _sortable(array: pa.Array, valid: Bools, greatest: bool) -> tuple[Array, pa.Array | None]:

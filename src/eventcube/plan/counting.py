@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from eventcube.language.syntax import CountWindow
 from eventcube.nodes import transform, walk
-from eventcube.plan.expressions import ColumnRef, Expression
+from eventcube.plan.expressions import Call, ColumnRef, Expression
 from eventcube.plan.logical import AggregateColumn, Computed, LogicalQuery
 from eventcube.plan.stages import NoStagesError, Stages, stages_of
 from eventcube.schema import Kind
@@ -34,16 +34,19 @@ class Counting:
     def free(self, expression: Expression) -> frozenset[int]:
         """The slots whose events a value depends on; columns that all events of a match agree on are of any of them."""
         refs = [ref for ref in walk(expression) if isinstance(ref, ColumnRef)]
-        return frozenset(ref.slot for ref in refs if ref.column not in self.keys or ref.slot in self.optional)
+        return frozenset(ref.slot for ref in refs if not self._agreed(ref))
 
     def at(self, computed: Computed, slot: int) -> Computed:
-        """The value read from the event in another slot, if it depends on none by itself."""
-        if self.free(computed.expression):
-            return computed
-        moved = transform(
-            computed.expression, lambda node: replace(node, slot=slot) if isinstance(node, ColumnRef) else node
-        )
-        return replace(computed, expression=moved)
+        """The value with what all events of a match agree on read from the event in this slot."""
+
+        def move(node: object) -> object:
+            return replace(node, slot=slot) if isinstance(node, ColumnRef) and self._agreed(node) else node
+
+        return replace(computed, expression=transform(computed.expression, move))
+
+    def _agreed(self, ref: ColumnRef) -> bool:
+        """Whether all events of a match have the same value of a column."""
+        return ref.column in self.keys and ref.slot not in self.optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ def _candidates(logical: LogicalQuery, stages: Stages, forward: bool) -> Iterato
         if optional:
             reasons.append(f"{optional[0]} of GROUPBY is in an alternative of OR")
             continue
+        if (unclear := next(_of_nothing(logical, counting), None)) is not None:
+            reasons.append(f"{unclear} has a value without its event")
+            continue
         distinct = [a for a in logical.results.agg if a.distinct and a.argument and not _is_at(counting, a, anchors)]
         if distinct:
             reasons.append(f"{distinct[0].name} counts different values of a component that is neither first nor last")
@@ -92,6 +98,16 @@ def _candidates(logical: LogicalQuery, stages: Stages, forward: bool) -> Iterato
         yield replace(counting, split=tuple(sorted(split)))
     if not found:
         raise NoStagesError(*dict.fromkeys(reasons))
+
+
+def _of_nothing(logical: LogicalQuery, counting: Counting) -> Iterator[str]:
+    """Arguments that can have a value for matches without their event, and are not of the events that end matches."""
+    for aggregate in logical.results.agg:
+        if aggregate.argument is not None:
+            expression = aggregate.argument.expression
+            inner = counting.free(expression) - {*counting.anchors}
+            if inner & counting.optional and any(isinstance(n, Call) and n.function == "COALESCE" for n in walk(expression)):
+                yield aggregate.name
 
 
 def _is_at(counting: Counting, aggregate: AggregateColumn, anchors: Iterable[int]) -> bool:

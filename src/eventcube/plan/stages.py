@@ -153,39 +153,41 @@ class _Builder:
 
     def outermost(self, node: Node) -> Stages:
         """The stages of the whole pattern."""
-        piece = self._piece(node, edges=True)
+        piece = self._piece(node, (True, True))
         barred = {step.stage for step in piece.steps if isinstance(step, Barrier)}
         return Stages(piece.count, tuple(reversed(piece.steps)), 0 in barred, piece.count - 1 in barred)
 
-    def _piece(self, node: Node, *, edges: bool) -> _Piece:
-        """The stages of a part; `edges`: what is negated at its ends is bounded by what is around it."""
+    def _piece(self, node: Node, bounded: tuple[bool, bool]) -> _Piece:
+        """The stages of a part; `bounded`: what is negated at its start, or end, reaches to what is around it."""
         match node:
             case Leaf(slot):
                 return _Piece(2, (Move(slot, 0, 1),))
             case Seq():
-                return self._seq(node, edges)
+                return self._seq(node, bounded)
             case Or(parts):
-                return self._or([self._piece(part, edges=False) for part in parts])
+                return self._or([self._piece(part, (False, False)) for part in parts])
             case And(parts):
                 pieces = []
                 for part in parts:
                     if isinstance(part, Negation):
                         raise NoStagesError("a part is negated inside AND")
-                    pieces.append(self._piece(part, edges=False))
+                    pieces.append(self._piece(part, (False, False)))
                 self._check_disjoint(node)
                 return reduce(self._and, pieces)
 
-    def _seq(self, node: Seq, edges: bool) -> _Piece:
-        if not edges and (isinstance(node.parts[0], Negation) or isinstance(node.parts[-1], Negation)):
-            raise NoStagesError("a part at the edge of an operator inside AND or OR is negated")
+    def _seq(self, node: Seq, bounded: tuple[bool, bool]) -> _Piece:
         steps: list[Step] = []
         last = 0
-        for part in node.parts:
+        *_, final = (place for place, part in enumerate(node.parts) if not isinstance(part, Negation))
+        for place, part in enumerate(node.parts):
+            around = bounded[0] or last > 0, bounded[1] or place < final
             if isinstance(part, Negation):
+                if not all(around):
+                    raise NoStagesError("a part at the edge of an operator inside AND or OR is negated")
                 assert isinstance(part.region.node, Leaf)
                 steps.append(Barrier(part.region.node.slot, last))
             else:
-                piece = self._piece(part, edges=True)
+                piece = self._piece(part, around)
                 steps += (_moved(step, last) for step in piece.steps)
                 last += piece.count - 1
         return self._checked(_Piece(last + 1, tuple(steps)))

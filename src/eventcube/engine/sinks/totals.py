@@ -83,7 +83,7 @@ class TotalsSink(GroupSink):
         results, counting = self.plan.sink.results, self.counting
         table = Table((slot,), rows[None, :])
         columns = {
-            name: foldable(output.value(table, key.value))
+            name: foldable(output.value(table, counting.at(key.value, slot)))
             for name, key in zip(self.groups.keys, results.group_by, strict=True)
             if counting.free(key.value.expression) == {slot}
         }
