@@ -196,13 +196,13 @@ class Options:
     concepts: Concepts | None
     strategy: StrategyChoice
     sharing: str
+    aggregates: str
     limit: int | None
     lateness: int
     idle_timeout: int | None = None
     keep_late: bool = False
     match_id: bool = False
     until: int | str | datetime | None = None
-    aggregates: str = AUTO
 
     def schema(self, columns: pa.Schema, *, internal: bool = False) -> EventSchema:
         """The schema of events with these columns, checked; `internal` allows columns for internal use."""
@@ -224,13 +224,13 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         concepts=_concepts(values["concepts"]),
         strategy=_strategy_choice(values["strategy"]),
         sharing=_sharing(values["sharing"]),
+        aggregates=_aggregates(values["aggregates"]),
         limit=_limit(values["limit"]),
         lateness=microseconds(values["lateness"]),
         idle_timeout=None if values["idle_timeout"] is None else microseconds(values["idle_timeout"]),
         keep_late=_is_true("keep_late", values["keep_late"]),
         match_id=_is_true("match_id", values["match_id"]),
         until=values["until"],
-        aggregates=_aggregates(values["aggregates"]),
     )
 
 

@@ -22,6 +22,7 @@ from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.optimizer import choose
+from eventcube.options import ENUMERATE
 from eventcube.plan.parts import nested_parts
 from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
@@ -35,8 +36,8 @@ from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
 from tests.differential.spread import check_spread, draw_spread
-from tests.differential.totals import check_enumerated, check_totals, draw_many, draw_totals
 from tests.differential.streamed import check_streamed, draw_streamed
+from tests.differential.totals import check_enumerated, check_totals, draw_many, draw_totals
 from tests.differential.workload import check_workload, draw_workload
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
@@ -129,7 +130,7 @@ def draw_nested(rng: Random) -> Case:
 def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str]) -> None:
     """Matches that are counted without being made are as many."""
     query = parse(f"{case.query.text} AGG COUNT(*)")
-    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy)
+    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy, aggregates=ENUMERATE)
     found = sum(n for b in batches for n in b.column(0).to_pylist())
     expected = len(oracle_matches(case.query, case.events, case.options))
     if found != expected:

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from eventcube.engine.sinks import totals
 from eventcube.language.parse import parse
-from eventcube.language.syntax import Query
 from eventcube.options import ENUMERATE
 from tests.differential.compare import DisagreementError, draw_cut, engine_batches
 from tests.differential.rows import check_rows, shown
@@ -96,7 +95,9 @@ class _Maker:
         where = [rng.choice(_CONDITIONS).format(v=rng.choice(self.positive)) for _ in range(rng.choice([0, 0, 1, 2]))]
         if self.key:
             where += [f"v0.{self.key} = {name}.{self.key}" for name in self.positive[1:]]
-        window = rng.choice([f"{rng.choice([1, 3, 5, 8, 12]) * TICK} us"] * 3 + [f"{rng.choice([1, 2, 4, 6, 9])} events"] * 2 + [""])
+        window = rng.choice(
+            [f"{rng.choice([1, 3, 5, 8, 12]) * TICK} us"] * 3 + [f"{rng.choice([1, 2, 4, 6, 9])} events"] * 2 + [""]
+        )
         clauses = [f"PATTERN {pattern}"]
         if where:
             clauses.append(f"WHERE {' AND '.join(where)}")

@@ -43,7 +43,7 @@ def compiled(function: _F) -> _F:
 
 
 def inlined(function: _F) -> _F:
-    """The function, compiled as a part of the loops that call it: a call with arrays costs more than a few additions."""
+    """The function, compiled as a part of the loops that call it: a call with arrays costs more than some additions."""
     return cast("_F", numba.njit(inline="always")(function))
 
 

@@ -43,9 +43,9 @@ class Weights:
 class Found:
     """For each event, or group of events, that ends matches: its row, its slot, and how many they are.
 
-    `counts` are modulo 2**64, `estimates` floats; `values` and `value_estimates` likewise the sums, or the least values,
-    of the argument. What was not asked for, or is not known, is None; of least values `estimates` tells only where there
-    are matches.
+    `counts` are modulo 2**64, `estimates` floats; `values` and `value_estimates` likewise the sums, or the least
+    values, of the argument. What was not asked for, or is not known, is None; of least values `estimates` only tells
+    where there are matches.
     """
 
     rows: Ints
@@ -159,9 +159,7 @@ class StageCounts:
         found, counts, sums = self._slide(SUM, np.int64, weights)
         return Found(*found, counts, estimates, sums, value_estimates)
 
-    def _slide(
-        self, kind: int, dtype: type, weights: Weights | None = None
-    ) -> tuple[tuple[Ints, Ints], Array, Array]:
+    def _slide(self, kind: int, dtype: type, weights: Weights | None = None) -> tuple[tuple[Ints, Ints], Array, Array]:
         """One walk: the row and the slot of each result, the numbers of matches, and the sums or least values."""
         layout, (places, codes, ranks) = self.layout, self._events
         value_type = np.dtype(dtype) if weights is None else weights.values.dtype
@@ -174,7 +172,8 @@ class StageCounts:
             of_events = of_rows[self.rows]
         final = self.counting.stages.final
         room = sum(len(self.stack(slot)) * n for slot, n in self._ends.items())
-        found, counts = np.empty(room, np.int64), np.empty(room, dtype)
+        found = np.empty(room, np.int64)
+        counts: Array = np.empty(room, dtype)
         values = np.empty(0 if weights is None else room, value_type)
         written = SLIDES[kind](
             places, codes, ranks, self._bounds, self._cuts, self._due,

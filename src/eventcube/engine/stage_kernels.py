@@ -30,8 +30,9 @@ COUNT, SUM, LEAST = range(3)
 def in_order(stacked: Ints, starts: Ints, ranks: Ints, size: int) -> tuple[Ints, Bytes]:
     """The events of several stacks in order: their rows, and the number of the stack of each.
 
-    The stacks lie one after the other in `stacked`, each ascending, from `starts` on. `ranks` has the first row of equal
-    rank for each of `size` rows; it is empty if no two are equal. Of these events, those of earlier stacks come first.
+    The stacks lie one after the other in `stacked`, each ascending, from `starts` on. `ranks` has the first row of
+    equal rank for each of `size` rows; it is empty if no two are equal. Of such events, those of earlier stacks come
+    first.
     """
     at = np.zeros(size + 1, np.int32)
     for i in range(stacked.size):
@@ -64,7 +65,7 @@ def _reset(kind: int, c: Array, s: Array, identity: Any) -> None:
 
 @inlined
 def _take(
-    kind: int, c: Array, s: Array, target: int, source: int, count: int, put: bool, weight: Any, identity: Any
+    kind: int, c: Array, s: Array, target: int, source: int, count: Any, put: bool, weight: Any, identity: Any
 ) -> None:
     """Add a row of a product to another, for `count` events; `put`: they have a weight. A barrier clears its row."""
     if target == source:
@@ -115,14 +116,14 @@ def _loop(kind: int, name: str) -> Any:
         """Count the matches that end with each event; returns how many numbers were written.
 
         `rows` are events in order, `codes` their stacks, `ranks` the first rows of equal rank, `bounds` the first rows
-        of the windows that end with them. `cuts`: a window can begin between events of equal rank. `due` is empty if all
-        events are due. Steps of a stack are from `steps_at` on: from a stage to another, or to itself for a barrier.
+        of the windows that end with them. `cuts`: a window can begin between events of equal rank. `due` is empty if
+        all events are due. Steps of a stack, from `steps_at` on, lead from a stage to another, a barrier to the same.
         """
-        # The products are held with a row for each stage that partial matches are in; that of the later events lists
-        # where they come from, that of the earlier ones where they get to.
+        # The products have a row for each stage that partial matches are in: that of the later events lists where they
+        # come from, that of the earlier ones where they get to.
         stages, stacks = final, steps_at.size - 1
         width = stages if kind != COUNT else 0
-        one = np.int64(1)
+        one: Any = np.int64(1)
         c, s = np.zeros((stages, stages), out_count.dtype), np.zeros((stages, width), out_value.dtype)
         square_c, square_s = np.zeros((stages, stages), out_count.dtype), np.zeros((stages, width), out_value.dtype)
         _reset(kind, c, s, identity)
@@ -138,28 +139,29 @@ def _loop(kind: int, name: str) -> Any:
         # What an event of each stack does: change the first row, end a match, end one if it is due.
         opens, ends = np.zeros(stacks, np.bool_), np.zeros(stacks, np.bool_)
         ends_if_due = np.zeros(stacks, np.bool_)
-        for code in range(stacks):
-            for o in range(steps_at[code], steps_at[code + 1]):
+        for stack in range(stacks):
+            for o in range(steps_at[stack], steps_at[stack + 1]):
                 if targets[o] == final:
-                    ends[code] |= not only_due[o]
-                    ends_if_due[code] |= only_due[o]
+                    ends[stack] |= not only_due[o]
+                    ends_if_due[stack] |= only_due[o]
                 elif sources[o] == 0:
-                    opens[code] = True
+                    opens[stack] = True
         some_due = due.size > 0
         phases = 2 if cuts else 1
-        front = middle = written = p = 0
+        front: Any = 0
+        middle = written = p = 0
         while p < rows.size:
             q = p + 1
             while q < rows.size and ranks[q] == ranks[p]:
                 q += 1
             asks = False
-            for e in range(p, q):
-                asks |= ends[codes[e]] or (ends_if_due[codes[e]] and (not some_due or due[e]))
+            for i in range(p, q):
+                asks |= ends[codes[i]] or (ends_if_due[codes[i]] and (not some_due or due[i]))
             # With windows that begin within groups of equal rank, events of a group are asked in order, and then taken.
             for phase in range(phases):
                 order = np.argsort(rows[p:q]) if asks and phases == 2 and phase == 0 else no_order
                 for i in range(q - p):
-                    e = p + (order[i] if order.size else i)
+                    e: Any = p + (order[i] if order.size else i)
                     code = np.int64(codes[e])
                     is_due = not some_due or due[e]
                     asked = asks and phase == 0 and (ends[code] or (ends_if_due[code] and is_due))
@@ -220,13 +222,13 @@ def _loop(kind: int, name: str) -> Any:
                                             if kind != COUNT:
                                                 row_s[t, 0] = identity
                                         row_c[0, 0] = 1
-                                        for k in range(stacks):
-                                            for o in range(steps_at[k], steps_at[k + 1]):
-                                                count = due_counts[k] if only_due[o] else counts[k]
+                                        for stack in range(stacks):
+                                            for o in range(steps_at[stack], steps_at[stack + 1]):
+                                                count = due_counts[stack] if only_due[o] else counts[stack]
                                                 if count and targets[o] != final:
                                                     _take(
                                                         kind, row_c, row_s, targets[o], sources[o], count,
-                                                        k == weighted, weight, identity,
+                                                        stack == weighted, weight, identity,
                                                     )  # fmt: skip
                                         at -= 1
                                         before[at] = row
@@ -317,5 +319,9 @@ def _loop(kind: int, name: str) -> Any:
 
 
 # Number of matches, sums of an argument over them, least values of one, by the events that end matches.
-slide_counts, slide_sums, slide_least = _loop(COUNT, "slide_counts"), _loop(SUM, "slide_sums"), _loop(LEAST, "slide_least")
+slide_counts, slide_sums, slide_least = (
+    _loop(COUNT, "slide_counts"),
+    _loop(SUM, "slide_sums"),
+    _loop(LEAST, "slide_least"),
+)
 SLIDES = {COUNT: slide_counts, SUM: slide_sums, LEAST: slide_least}

@@ -62,8 +62,8 @@ class Totals:
                 columns[name] = pa.repeat(self._fixed[name], len(here))
             else:
                 columns[name] = foldable(self._at(key.value, read_at, table))
-        for name, argument in self.groups.distinct.items():
-            columns[name] = foldable(self._at(argument, read_at, table))
+        for name, counted in self.groups.distinct.items():
+            columns[name] = foldable(self._at(counted, read_at, table))
         for name, function, argument in self.groups.parts:
             columns |= self._part(name, function, argument, slot, here, table)
         return pa.table(columns)
@@ -80,7 +80,7 @@ class Totals:
         self, name: str, function: str, argument: Computed | None, slot: int, here: Ints, table: Table
     ) -> dict[str, pa.Array]:
         if argument is None:
-            return self._numbers(name, self._counted.counts[here], self._counted.estimates[here])
+            return self._numbers(name, *self._counted_at(here))
         free = self.counting.free(argument.expression)
         inner = next((s for s in free if any(m.slot == s for m in self._inner_moves)), None)
         # The argument can be of the event that ends the match, of one before it, or here of one, there of the other.
@@ -119,25 +119,26 @@ class Totals:
     def _own(self, name: str, function: str, argument: Computed, here: Ints, table: Table) -> dict[str, pa.Array]:
         """An aggregate of the events that end the matches."""
         slot = table.columns[0]
-        array = in_one_array(summable(self._at(argument, slot, table), function))
+        array = _summable(self._at(argument, slot, table), function)
         if function in ("MIN", "MAX"):
             return {name: array}
         valid = np.asarray(array.is_valid())
         if function == "COUNT":
-            return self._numbers(name, self._counted.counts[here] * valid, self._counted.estimates[here] * valid)
+            counts, estimates = self._counted_at(here)
+            return self._numbers(name, counts * valid, estimates * valid)
         if name not in self.groups.whole:
             values = np.asarray(array.fill_null(0.0).cast(pa.float64()))
             return {name: pa.array(values * self._base.estimates[here], mask=~valid)}
         values = np.asarray(array.fill_null(0).cast(pa.int64()))
-        estimates = values * self._counted.estimates[here]
-        return self._numbers(name, values * self._counted.counts[here], estimates, ~valid)
+        counts, estimates = self._counted_at(here)
+        return self._numbers(name, values * counts, values * estimates, ~valid)
 
     def _number_of(self, argument: Computed, slot: int, here: Ints) -> tuple[Ints, Array]:
         """How many matches have a value for the argument."""
         _, valid = self._argument(argument, slot, "COUNT")
         in_all = slot not in self.output.plan.optional and slot not in self.counting.stages.last_slots
         if valid.all() and in_all:
-            return self._counted.counts[here], self._counted.estimates[here]
+            return self._counted_at(here)
         found = self._walk(("valid", argument), Weights(SUM, slot, valid.astype(np.int64)))
         assert found.values is not None
         assert found.value_estimates is not None
@@ -164,7 +165,11 @@ class Totals:
         if greatest:
             least = -least if least.dtype == np.float64 else ~least
         plain = pa.array(least, mask=missing)
-        return plain.view(array.type) if plain.type != array.type and array.type.bit_width == 64 else plain.cast(array.type)
+        return (
+            plain.view(array.type)
+            if plain.type != array.type and array.type.bit_width == 64
+            else plain.cast(array.type)
+        )
 
     def _argument(self, argument: Computed, slot: int, function: str) -> tuple[pa.Array, Bools]:
         """The argument for all events of its slot, and where it is not null."""
@@ -172,7 +177,7 @@ class Totals:
         if key not in self._known:
             rows = self.counts.stack(slot)
             value = self.counting.at(argument, slot)
-            array = in_one_array(summable(self.output.value(Table((slot,), rows[None, :]), value), function))
+            array = _summable(self.output.value(Table((slot,), rows[None, :]), value), function)
             self._known[key] = array, np.asarray(array.is_valid())
         known: tuple[pa.Array, Bools] = self._known[key]
         return known
@@ -193,16 +198,27 @@ class Totals:
         found: Found = self._known["count"]
         return found
 
+    def _counted_at(self, here: Ints) -> tuple[Ints, Array]:
+        counts = self._counted.counts
+        assert counts is not None
+        return counts[here], self._counted.estimates[here]
+
     @cached_property
     def _base(self) -> Found:
         """Where there are matches: what sums need anyway tells it."""
-        for name, function, argument in self.groups.parts:
+        for _, function, argument in self.groups.parts:
             free = frozenset() if argument is None else self.counting.free(argument.expression)
             if argument is not None and any(move.slot in free for move in self._inner_moves):
                 (slot,) = free
                 if function == "SUM":
                     return self._weighed(argument, slot)
         return self._counted
+
+
+def _summable(array: pa.Array, function: str) -> pa.Array:
+    """The argument of an aggregate in one array; one of nulls only as numbers."""
+    array = in_one_array(summable(array, function))
+    return array.cast(pa.float64()) if pa.types.is_null(array.type) and function in ("SUM", "COUNT") else array
 
 
 def _added(one: pa.Array, other: pa.Array) -> pa.Array:
@@ -223,12 +239,11 @@ def _sortable(array: pa.Array, valid: Bools, greatest: bool) -> tuple[Array, pa.
         values = np.asarray(array.fill_null(0.0), np.float64)
         if np.isfinite(values).all():
             return (-values if greatest else values), None
-    elif pa.types.is_integer(type_) or pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
-        if type_.bit_width == 64 and not pa.types.is_uint64(type_):
-            numbers = np.asarray(array.view(pa.int64()).fill_null(0))
-            numbers = ~numbers if greatest else numbers
-            if not (numbers[valid] == NO_VALUE[numbers.dtype]).any():
-                return numbers, None
+    elif type_ == pa.int64() or pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
+        numbers = np.asarray(array.view(pa.int64()).fill_null(0))
+        numbers = ~numbers if greatest else numbers
+        if not (numbers[valid] == NO_VALUE[numbers.dtype]).any():
+            return numbers, None
     originals = array.drop_null().unique()
     originals = originals.take(pc.sort_indices(originals))
     places = np.asarray(pc.index_in(array, originals).fill_null(0), np.int64)

@@ -12,6 +12,9 @@ from eventcube.plan.logical import AggregateColumn, Computed, LogicalQuery
 from eventcube.plan.stages import NoStagesError, Stages, stages_of
 from eventcube.schema import Kind
 
+# So many groups of components between the first and the last are counted one by one.
+MOST_SPLITS = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Counting:
@@ -106,7 +109,9 @@ def _of_nothing(logical: LogicalQuery, counting: Counting) -> Iterator[str]:
         if aggregate.argument is not None:
             expression = aggregate.argument.expression
             inner = counting.free(expression) - {*counting.anchors}
-            if inner & counting.optional and any(isinstance(n, Call) and n.function == "COALESCE" for n in walk(expression)):
+            if inner & counting.optional and any(
+                isinstance(n, Call) and n.function == "COALESCE" for n in walk(expression)
+            ):
                 yield aggregate.name
 
 

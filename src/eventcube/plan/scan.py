@@ -51,7 +51,7 @@ def sink_of(logical: LogicalQuery, limit: int | None, name: str | None = None, *
     """
     limits = [n for n in (logical.query.limit, limit) if n is not None]
     least = None if logical.results.agg else min(limits, default=None)
-    counting = counting_of(logical, forward=forward) if logical.results.agg and name is None else None
+    counting = counting_of(logical, forward=forward) if logical.results.agg and name in (None, TOTALS) else None
     grouped = TOTALS if isinstance(counting, Counting) else GROUPS
     name = name or (grouped if logical.results.agg else MATCHES if least is None else EARLIEST)
     return SinkPlan(name, logical.results, result_schema(logical), least, counting=counting)

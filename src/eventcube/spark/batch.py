@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from eventcube.engine.counts import Counts
 from eventcube.engine.aggregate import ESTIMATE
+from eventcube.engine.counts import Counts
 from eventcube.engine.reuse.derive import plan_shared
 from eventcube.errors import OptionError
 from eventcube.language.syntax import Query

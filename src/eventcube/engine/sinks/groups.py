@@ -13,7 +13,6 @@ from eventcube.engine.sinks.sink import Nothing, Sink, register
 from eventcube.engine.table import Table
 from eventcube.plan.physical import PhysicalQuery
 
-
 # Matches that are counted without being made can be more than 64 bits hold, as floats can.
 _MOST_MATCHES = 2**1024
 

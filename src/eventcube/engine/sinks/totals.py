@@ -17,11 +17,8 @@ from eventcube.engine.sinks.sink import Due, register
 from eventcube.engine.stage_counts import StageCounts
 from eventcube.engine.stage_totals import Totals
 from eventcube.engine.table import Table
-from eventcube.plan.counting import Counting
+from eventcube.plan.counting import MOST_SPLITS, Counting
 from eventcube.plan.physical import PhysicalQuery
-
-# So many groups of components between the first and the last are counted one by one.
-MOST_SPLITS = 256
 
 # The keys of a group that are the same for all of its matches, and the rows that its slots are restricted to.
 _Split = tuple[dict[str, pa.Scalar], dict[int, Ints]]
