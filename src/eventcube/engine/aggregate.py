@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -53,11 +54,9 @@ class Groups:
         # Whether any match was added since then.
         self._is_changed = partial is not None
 
-    def add(self, table: Table, output: Output) -> None:
-        """Add a chunk of matches to the groups."""
-        columns: dict[str, pa.Array] = {}
-        for name, key in zip(self.keys, self.results.group_by, strict=True):
-            columns[name] = _comparable(output.value(table, key.value))
+    def add(self, table: Table, output: Output) -> pa.Table:
+        """Add a chunk of matches to the groups; gives the groups of the chunk."""
+        columns = self.key_values(table, output)
         values: dict[str, pa.Array] = {n: _comparable(output.value(table, a)) for n, a in self.distinct.items()}
         for name, function, argument in self.parts:
             if argument is not None:
@@ -72,6 +71,12 @@ class Groups:
         # Fold only when new rows outnumber the folded ones, so that the cost stays linear.
         if sum(t.num_rows for t in self._partials) > max(_FOLD_ROWS, 2 * self._partials[0].num_rows):
             self._partials = [self._folded(self._partials)]
+        return summary
+
+    def key_values(self, table: Table, output: Output) -> dict[str, pa.Array]:
+        """The keys of each match, by column."""
+        keys = zip(self.keys, self.results.group_by, strict=True)
+        return {name: _comparable(output.value(table, key.value)) for name, key in keys}
 
     def add_count(self, matches: int) -> None:
         """Add matches that were counted without being built."""
@@ -141,14 +146,27 @@ class Groups:
             partial = partial.filter(pa.array(_in_groups_of(partial, unsaved, self.keys)))
         return Groups(self.results, partial).result()
 
+    def take(self, chosen: Callable[[pa.Table], Bools]) -> Groups | None:
+        """Take out those of the partial groups that are chosen by their keys; None if none is."""
+        if self.partial is None or not (taken := chosen(self.partial)).any():
+            return None
+        groups = Groups(self.results, self.partial.filter(pa.array(taken)))
+        self._partials = [self.partial.filter(pa.array(~taken))]
+        if self._unsaved is not None:
+            self._unsaved = [table.filter(pa.array(~chosen(table))) for table in self._unsaved]
+        return groups
+
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""
-        groups = self._finished()
-        if self._having is not None:
-            groups = groups.filter(pa.array(self._having.holds(groups)))
+        groups = self.kept()
         schema = group_schema(self.results)
         names = [*self.keys, *(f"a{i}" for i in range(self.results.listed))]
-        return pa.RecordBatch.from_arrays([_single_array(groups.column(n)) for n in names], schema=schema)
+        return pa.RecordBatch.from_arrays([single_array(groups.column(n)) for n in names], schema=schema)
+
+    def kept(self) -> pa.Table:
+        """The groups that HAVING holds for, with the columns that it can use."""
+        groups = self._finished()
+        return groups if self._having is None else groups.filter(pa.array(self._having.holds(groups)))
 
     def _finished(self) -> pa.Table:
         """All groups, with the columns that HAVING can use."""
@@ -202,7 +220,7 @@ def _in_groups_of(table: pa.Table, other: pa.Table, keys: list[str]) -> Bools:
     groups = np.zeros(table.num_rows + other.num_rows, np.int64)
     for key in keys:
         column = pa.chunked_array([*table.column(key).chunks, *other.column(key).chunks], table.column(key).type)
-        codes = np.asarray(_single_array(column).dictionary_encode("encode").indices)
+        codes = np.asarray(single_array(column).dictionary_encode("encode").indices)
         groups = np.unique(groups * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return np.isin(groups[: table.num_rows], groups[table.num_rows :])
 
@@ -262,6 +280,7 @@ def _summable(array: pa.Array, function: str) -> pa.Array:
     return array
 
 
-def _single_array(column: pa.ChunkedArray) -> pa.Array:
+def single_array(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
     combined = column.combine_chunks()
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined

@@ -70,6 +70,12 @@ def explain(stuck: Stuck) -> Diagnostic:
     if from_sql := _from_sql(stuck):
         return from_sql
     match stuck.type(-1), token.type:
+        case _, "PER":
+            hint = "it follows the aggregates and names an event: AGG COUNT(*) PER a"
+            return _diagnostic("EC139", "PER is not expected here", token, hint)
+        case _, "EVERY":
+            hint = "it follows a time that GROUPBY or RETURN lists: GROUPBY a.ts EVERY 1 hour AS hour"
+            return _diagnostic("EC138", "EVERY is not expected here", token, hint)
         case _, "RPAR" if not opened:
             return _diagnostic("EC104", "this ')' closes nothing", token, "remove it, or add the missing '('")
         case "COMMA", "RPAR":

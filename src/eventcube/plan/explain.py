@@ -41,6 +41,8 @@ def _lines(plan: Planned) -> Iterator[str]:
     yield f"reads       {', '.join(logical.columns) or 'no column beyond time and type'}"
     when = "once the window of a match has closed" if plan.physical.forward else "at the last event of a match"
     yield f"reports     {when}"
+    if plan.physical.sink.closing:
+        yield "groups      each once the watermark tells that no match to come can fall into it"
     yield f"rules       {', '.join(plan.rules) or 'none applied'}"
     yield "predicates"
     predicates = [line for region in regions(logical.region) for line in _predicates(region, plan)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from eventcube.plan.closing import ClosingKey
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import Condition
 from eventcube.plan.logical import Results
@@ -53,8 +54,8 @@ class Scan:
         return None if None in types else frozenset().union(*(own for own in types if own is not None))
 
 
-# The sinks that queries ask for: all matches, aggregates of them, the earliest of them.
-MATCHES, GROUPS, EARLIEST = "matches", "groups", "earliest"
+# The sinks that queries ask for: all matches, aggregates of them by group or by event, the earliest of them.
+MATCHES, GROUPS, PER_EVENT, EARLIEST = "matches", "groups", "per event", "earliest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ class SinkPlan:
     """What becomes of the matches: the name of the sink that takes them, and what it makes of them.
 
     `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all. `numbered`:
-    the last column has the numbers of each match's events, as text.
+    the last column has the numbers of each match's events, as text. `closing` are the keys by which groups are final
+    before the input ends.
     """
 
     name: str
@@ -70,6 +72,7 @@ class SinkPlan:
     schema: pa.Schema
     limit: int | None = None
     numbered: bool = False
+    closing: tuple[ClosingKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

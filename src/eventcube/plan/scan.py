@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from eventcube.language.syntax import CountWindow
+from eventcube.plan.closing import ClosingKey
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
-from eventcube.plan.physical import EARLIEST, GROUPS, MATCHES, ComponentScan, Scan, SinkPlan
+from eventcube.plan.physical import EARLIEST, GROUPS, MATCHES, PER_EVENT, ComponentScan, Scan, SinkPlan
 from eventcube.plan.result import result_schema
 
 # No stream is longer, and twice this still fits 64 bits.
@@ -43,9 +44,13 @@ def scan_of(logical: LogicalQuery) -> Scan:
     )
 
 
-def sink_of(logical: LogicalQuery, limit: int | None, name: str | None = None) -> SinkPlan:
+def sink_of(
+    logical: LogicalQuery, limit: int | None, name: str | None = None, closing: tuple[ClosingKey, ...] = ()
+) -> SinkPlan:
     """The sink of a query, or the one of that name; `limit` applies in addition to the LIMIT of the query."""
     limits = [n for n in (logical.query.limit, limit) if n is not None]
     least = None if logical.results.agg else min(limits, default=None)
-    name = name or (GROUPS if logical.results.agg else MATCHES if least is None else EARLIEST)
-    return SinkPlan(name, logical.results, result_schema(logical), least)
+    if name is None and logical.results.agg:
+        name = GROUPS if logical.results.per is None else PER_EVENT
+    name = name or (MATCHES if least is None else EARLIEST)
+    return SinkPlan(name, logical.results, result_schema(logical), least, closing=closing)

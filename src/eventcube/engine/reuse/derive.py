@@ -46,7 +46,7 @@ def _twins(plans: Mapping[str, Planned], added: Added) -> dict[str, str]:
     # One with a limit feeds no other.
     for name in sorted(plans, key=lambda name: not can_feed(plans[name].bound)):
         query = plans[name].bound.query
-        asked = replace(query, returns=(), agg=(), group_by=(), having=(), limit=None)
+        asked = replace(query, returns=(), agg=(), per=None, group_by=(), having=(), limit=None)
         first = firsts.setdefault((asked, added.get(name)), name)
         if first != name:
             twins[name] = first

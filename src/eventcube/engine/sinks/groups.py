@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from eventcube.engine.aggregate import Groups
+from eventcube.engine.closing import ClosingGroups
 from eventcube.engine.output import Output
 from eventcube.engine.saved import Saved
 from eventcube.engine.sinks.sink import Nothing, Sink, register
@@ -16,7 +17,7 @@ from eventcube.plan.physical import PhysicalQuery
 
 @register("groups")
 class GroupSink(Sink):
-    """Folds matches into groups, which are returned when the input has ended."""
+    """Folds matches into groups, which are returned when the input has ended, or before if they are by time."""
 
     is_open = True
 
@@ -24,18 +25,28 @@ class GroupSink(Sink):
         super().__init__(plan)
         self.groups = Groups(plan.sink.results)
         self.only_counts = plan.sink.results.only_counts
+        self.closes = bool(plan.sink.closing)
+        self._closing = ClosingGroups(self.groups, plan.sink.closing)
 
     def add(self, table: Table, output: Output) -> Iterator[pa.RecordBatch]:
         """Fold matches into groups."""
-        self.groups.add(table, output)
+        summary = self.groups.add(table, output)
+        if self.closes:
+            self._closing.note(summary)
         return iter(())
 
     def add_count(self, matches: int) -> None:
         """Count matches."""
         self.groups.add_count(matches)
 
+    def close(self, watermark: int) -> Iterator[pa.RecordBatch]:
+        """The groups by buckets of time that no match to come can fall into."""
+        closed = self._closing.take(watermark) if self.closes else None
+        if closed is not None:
+            yield closed.result()
+
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """All groups."""
+        """All groups that are left."""
         yield self.groups.result()
 
     def updates(self) -> pa.RecordBatch:
@@ -69,3 +80,4 @@ class GroupSink(Sink):
             assert expected.partial is not None
             table = saved.take("groups", expected.partial.schema)
         self.groups.restore(table, added=bool(saved.integer("added", 0, 1)))
+        self._closing.note_restored()
