@@ -37,13 +37,15 @@ def with_results(rng: Random, query: Query, options: Options) -> Query:
     names = positive_variables(query.pattern)
     if chance(rng, 50):
         group_by, agg, per = _groups(rng, names, options), _aggregates(rng, names), None
-        if (ends := _ends(query)) and chance(rng, 35):
+        if (ends := ends_of(query)) and chance(rng, 35):
             group_by, per = (), Variable(rng.choice(ends))
         having = _having(rng, names, group_by, agg) if chance(rng, 35) else ()
         changed = replace(query, group_by=group_by, agg=agg, per=per, having=having, returns=(), limit=None)
     else:
         limit = rng.randint(1, 5) if chance(rng, 25) else None
-        changed = replace(query, returns=_returns(rng, names, options), group_by=(), agg=(), per=None, having=(), limit=limit)
+        changed = replace(
+            query, returns=_returns(rng, names, options), group_by=(), agg=(), per=None, having=(), limit=limit
+        )
     return replace(changed, text=query_to_text(changed))
 
 
@@ -51,7 +53,7 @@ def with_results(rng: Random, query: Query, options: Options) -> Query:
 LENGTHS = (*(n * TICK for n in (1, 2, 4, 5, 7, 10)), *(n * 60_000 * TICK for n in (15, 60, 90, 1440, 2000, 10080)))
 
 
-def _ends(query: Query) -> list[str]:
+def ends_of(query: Query) -> list[str]:
     """The variables that PER can name: of the first event, or of the last where nothing looks ahead."""
     first, last = always_first(query.pattern), always_last(query.pattern)
     ends = [first, None if looks_ahead(query.pattern) else last]

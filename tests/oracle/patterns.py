@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import assert_never
@@ -195,6 +195,16 @@ def _at_end(pattern: Pattern, end: int) -> str | None:
     if isinstance(pattern, Seq) or len(parts) == 1:
         return _at_end(parts[end], end)
     return None
+
+
+def unconditional(pattern: Pattern) -> Iterator[Component]:
+    """The components that every match binds."""
+    if isinstance(pattern, Component):
+        yield pattern
+    elif not isinstance(pattern, Or):
+        for part in pattern.parts:
+            if not isinstance(part, Not):
+                yield from unconditional(part)
 
 
 def looks_ahead(pattern: Pattern) -> bool:

@@ -202,7 +202,9 @@ class _Reading:
             hint = "say what to compute for each group: AGG COUNT(*)"
             self.report("EC120", "GROUPBY needs AGG", self.clause_spans["GROUPBY"], hint)
         if clauses.per is not None and "GROUPBY" in self.clause_spans:
-            hint = f"choose one: PER {write_name(clauses.per.name)} gives a row for each event, GROUPBY one for each group"
+            hint = (
+                f"choose one: PER {write_name(clauses.per.name)} gives a row for each event, GROUPBY one for each group"
+            )
             self.report("EC139", "PER and GROUPBY do not go together", clauses.per.span, hint)
         if "HAVING" in self.clause_spans and "AGG" not in self.clause_spans:
             hint = "it picks groups: AGG COUNT(*) AS n HAVING n > 3; conditions on events go after WHERE"

@@ -102,7 +102,7 @@ class Translate:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """The start of the bucket of so many microseconds that a time lies in: see `bucket_starts` of `engine/functions.py`."""
+    """The start of the bucket of so many microseconds that a time lies in, as `engine/functions.py` computes it."""
 
     value: Expression
     microseconds: int

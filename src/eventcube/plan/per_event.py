@@ -33,7 +33,11 @@ def check_per(logical: LogicalQuery, report: Report) -> None:
         message = f"{variable.name!r} is neither the first event of every match nor the last"
         ends = [slots[0] for slots in (first, last) if len(slots) == 1]
         names = " or ".join(logical.slots[slot].name for slot in dict.fromkeys(ends))
-        hint = f"PER takes one that is: {names}" if names else "PER takes one that is, as a and c are in SEQ(A a, B b, C c)"
+        hint = (
+            f"PER takes one that is: {names}"
+            if names
+            else "PER takes one that is, as a and c are in SEQ(A a, B b, C c)"
+        )
         report(Diagnostic("EC229", message, variable.span, hint))
     elif looks_ahead(order):
         message = f"the matches that end with one event {variable.name!r} do not become final together"

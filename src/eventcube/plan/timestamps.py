@@ -106,11 +106,12 @@ class _Localizer:
     def _warn_of_clock(self, call: Call | Every, columns: Sequence[Attribute | None]) -> None:
         """Warn of a function that reads a clock where times are text with zones: it reads them in UTC."""
         column = next((c for c in columns if c is not None and c.name == self.schema.time), None)
+        name = "EVERY" if isinstance(call, Every) else call.function
         if column is not None and self.schema.time_is_text:
             self.warn_if_zoned(
                 Diagnostic(
                     "EC524",
-                    f"{'EVERY' if isinstance(call, Every) else call.function} reads the clock in UTC: times in {column.name!r} are text with a zone",
+                    f"{name} reads the clock in UTC: times in {column.name!r} are text with a zone",
                     call.span,
                     f"make {column.name!r} a column of timestamps in the zone that is meant",
                 )
