@@ -91,7 +91,8 @@ def _once(make: Callable[[LogicalQuery], _Made], logical: LogicalQuery) -> _Made
     node = logical.region.node
     if not logical.region.is_plain:
         return make(logical)
-    key = make, node, logical.results.per and logical.results.per.slot
+    per = logical.results.per
+    key = make, node, None if per is None else per.slot
     made = _made.get(key)
     if made is None:
         made = make(logical)
