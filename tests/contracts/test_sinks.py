@@ -25,6 +25,7 @@ OPTIONS = options(type="kind")
 QUERIES = {
     "matches": "PATTERN SEQ(A a, B b) WITHIN 30 us RETURN a.x AS a, b.x AS b",
     "groups": "PATTERN SEQ(A a, B b) WITHIN 30 us GROUPBY a.x AGG COUNT(*) AS n, MAX(b.x) AS m",
+    "per event": "PATTERN SEQ(A a, B b) WITHIN 30 us AGG COUNT(*) AS n, MAX(b.x) AS m PER a HAVING n > 1",
     "earliest": "PATTERN SEQ(A a, B b, !C c) WITHIN 30 us RETURN a.x AS a, b.x AS b LIMIT 9",
 }
 
@@ -54,7 +55,7 @@ def test_the_result_does_not_depend_on_batches(name: str) -> None:
         assert matches == counted
 
 
-@pytest.mark.parametrize("name", ["matches", "groups", "earliest"])
+@pytest.mark.parametrize("name", ["matches", "groups", "per event", "earliest"])
 def test_the_clauses_of_a_query_choose_its_sink(name: str) -> None:
     assert _plan(QUERIES[name]).sink.name == name
 

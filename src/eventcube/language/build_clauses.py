@@ -11,7 +11,7 @@ from eventcube.errors import Span
 from eventcube.language import syntax as s
 from eventcube.language.build_calls import Argument, CallBuilder
 from eventcube.language.build_expressions import TooManyMistakesError, place, token_place
-from eventcube.language.identifiers import ANY
+from eventcube.language.identifiers import ANY, write_name
 from eventcube.language.literals import EVENT_UNITS, UnreadableError, read_number
 from eventcube.language.unplaced import Expression, Joined, Measure, Name, Parenthesised, without_parentheses
 
@@ -168,7 +168,11 @@ class ClauseBuilder(CallBuilder):
             if isinstance(level, Token):
                 hint = "EVERY cuts times into buckets, as in c.ts EVERY 1 hour; AT LEVEL gives a type"
                 self.report("EC138", "AT LEVEL and EVERY do not go together", token_place(every), hint)
-            return s.Item(s.Every(self.as_value(node), self._bucket_length(length), place(meta)), name, place(meta))
+            elif isinstance(value, Name):
+                hint = f"name its time, as in {write_name(value.text)}.ts EVERY 1 hour"
+                self.report("EC138", "EVERY takes a time, not an event", value.span, hint)
+            time = s.Literal(None) if isinstance(value, Name) else self.as_value(node)
+            return s.Item(s.Every(time, self._bucket_length(length), place(meta)), name, place(meta))
         if isinstance(level, Token):
             return s.Item(self._level(value, level, place(meta)), name, place(meta))
         if isinstance(value, Name):

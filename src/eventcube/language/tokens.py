@@ -153,7 +153,7 @@ def _is_name(token: Token, earlier: str, previous: str, following: str) -> bool:
             return (earlier, previous) != ("NAME", "LPAR") or following in ("DOT", "COMMA", "RPAR")
         case "EVERY":
             # Between a value and a duration it cuts times into buckets; `Every e` is an event.
-            after_value = earlier == "DOT" or previous in ("NAME", "QUOTED", "RPAR", "STRING")
+            after_value = earlier == "DOT" or previous in ("NAME", "QUOTED", "RPAR", "STRING", "INT")
             return previous == "DOT" or not (after_value and following in _AFTER_EVERY)
         case "PER":
             # Between the aggregates and a variable; `Per p` is an event.
