@@ -144,11 +144,13 @@ def bucket_ends(starts: Ints, length: int, zone: str | None) -> Ints:
     """The time from which on no time lies in the bucket that starts then."""
     if zone is None or _divides_hour(length):
         return starts + length
-    # A bucket starts later than clocks should show it if they skip that time. They show its end twice if they go back
-    # there: after the second time, none is before it. They do not go back by more than once at a place.
+    # A bucket starts later than clocks should show it if they skip that time. If clocks go back over its last moment,
+    # it is the second one, as they do not go back over it again; if they skip it, the bucket ends with the gap.
     local = _local(starts, zone)
-    ends = pa.array(local - (local - _MONDAY) % length + length).view(pa.timestamp("us"))
-    return np.asarray(pc.assume_timezone(ends, zone, ambiguous="latest", nonexistent="latest").view(pa.int64()))
+    last_local = local - (local - _MONDAY) % length + length - 1
+    times = pa.array(last_local).view(pa.timestamp("us"))
+    last = np.asarray(pc.assume_timezone(times, zone, ambiguous="latest", nonexistent="latest").view(pa.int64()))
+    return last + (_local(last, zone) == last_local)
 
 
 def _divides_hour(length: int) -> bool:
