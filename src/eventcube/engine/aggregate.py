@@ -148,13 +148,13 @@ class Groups:
 
     def take(self, chosen: Callable[[pa.Table], Bools]) -> Groups | None:
         """Take out those of the partial groups that are chosen by their keys; None if none is."""
-        if self.partial is None or not (taken := chosen(self.partial)).any():
+        partial = self.partial
+        if partial is None or not (taken := chosen(partial)).any():
             return None
-        groups = Groups(self.results, self.partial.filter(pa.array(taken)))
-        self._partials = [self.partial.filter(pa.array(~taken))]
+        self._partials = [partial.filter(pa.array(~taken))]
         if self._unsaved is not None:
             self._unsaved = [table.filter(pa.array(~chosen(table))) for table in self._unsaved]
-        return groups
+        return Groups(self.results, partial.filter(pa.array(taken)))
 
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""

@@ -41,9 +41,9 @@ class ClosingGroups:
         if watermark < self._next:
             return None
         closed = self.groups.take(lambda partial: self._closed_at(partial) <= watermark)
-        self._next = BOUND
-        if self.groups.partial is not None:
-            self.note(self.groups.partial)
+        left, self._next = self.groups.partial, BOUND
+        if left is not None:
+            self.note(left)
         return closed
 
     def _closed_at(self, groups: pa.Table) -> Ints:
