@@ -150,7 +150,8 @@ def bucket_ends(starts: Ints, length: int, zone: str | None) -> Ints:
     last_local = local - (local - _MONDAY) % length + length - 1
     times = pa.array(last_local).view(pa.timestamp("us"))
     last = np.asarray(pc.assume_timezone(times, zone, ambiguous="latest", nonexistent="latest").view(pa.int64()))
-    return last + (_local(last, zone) == last_local)
+    ends: Ints = last + (_local(last, zone) == last_local)
+    return ends
 
 
 def _divides_hour(length: int) -> bool:
