@@ -14,7 +14,7 @@ from eventcube.language.syntax import Attribute, CountWindow, Every, Item, Not, 
 from tests.differential.streamed import check_streamed, gives_once
 from tests.differential.workload import check_workload, draw_stream
 from tests.oracle.brute import positive_variables
-from tests.oracle.clauses import LENGTHS, ends_of, with_results
+from tests.oracle.clauses import LENGTHS, ends_of, with_groups
 from tests.oracle.generate import Case, Options, Workload, draw_options, draw_query
 from tests.oracle.patterns import PatternMaker
 from tests.oracle.quals import TICK, chance
@@ -31,10 +31,9 @@ def draw_ended(rng: Random) -> Workload:
     first = _pattern(rng, options)
     queries = [_with_rows(rng, first, options) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
     events = draw_stream(rng, options, queries)
-    if chance(rng, 40) and events:
-        zoned = [with_zones(Random(rng.random()), Case(query, events, options)) for query in queries[:1]]
-        (query, events, _), queries = zoned[0], []
-        queries = [_with_rows(rng, query, options)]
+    if events and chance(rng, 40):
+        zoned = with_zones(rng, Case(first, events, options))
+        events, queries = zoned.events, [_with_rows(rng, zoned.query, options)]
     return Workload(tuple(parse(query_to_text(query)) for query in queries), events, options)
 
 
@@ -51,9 +50,7 @@ def _pattern(rng: Random, options: Options) -> Query:
 
 def _with_rows(rng: Random, query: Query, options: Options) -> Query:
     """The query with AGG, and PER or a bucket of the time."""
-    found = with_results(rng, query, options)
-    while not found.agg:
-        found = with_results(rng, query, options)
+    found = with_groups(rng, query, options)
     if (ends := ends_of(query)) and chance(rng, 40):
         # A condition on what GROUPBY had cannot stay.
         having = found.having if found.per is not None else ()

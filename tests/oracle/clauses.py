@@ -29,24 +29,26 @@ from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Options
 from tests.oracle.patterns import always_first, always_last, looks_ahead
 from tests.oracle.quals import ARITHMETIC, LOOSE, TICK, chance, random_function, random_text
-from tests.oracle.text import query_to_text
+from tests.oracle.text import with_text
 
 
 def with_results(rng: Random, query: Query, options: Options) -> Query:
     """The query with a RETURN (and now and then a LIMIT), or with AGG and perhaps GROUPBY."""
-    names = positive_variables(query.pattern)
     if chance(rng, 50):
-        group_by, agg, per = _groups(rng, names, options), _aggregates(rng, names), None
-        if (ends := ends_of(query)) and chance(rng, 35):
-            group_by, per = (), Variable(rng.choice(ends))
-        having = _having(rng, names, group_by, agg) if chance(rng, 35) else ()
-        changed = replace(query, group_by=group_by, agg=agg, per=per, having=having, returns=(), limit=None)
-    else:
-        limit = rng.randint(1, 5) if chance(rng, 25) else None
-        changed = replace(
-            query, returns=_returns(rng, names, options), group_by=(), agg=(), per=None, having=(), limit=limit
-        )
-    return replace(changed, text=query_to_text(changed))
+        return with_groups(rng, query, options)
+    limit = rng.randint(1, 5) if chance(rng, 25) else None
+    returns = _returns(rng, positive_variables(query.pattern), options)
+    return with_text(replace(query, returns=returns, group_by=(), agg=(), per=None, having=(), limit=limit))
+
+
+def with_groups(rng: Random, query: Query, options: Options) -> Query:
+    """The query with AGG, and perhaps GROUPBY or PER."""
+    names = positive_variables(query.pattern)
+    group_by, agg, per = _groups(rng, names, options), _aggregates(rng, names), None
+    if (ends := ends_of(query)) and chance(rng, 35):
+        group_by, per = (), Variable(rng.choice(ends))
+    having = _having(rng, names, group_by, agg) if chance(rng, 35) else ()
+    return with_text(replace(query, group_by=group_by, agg=agg, per=per, having=having, returns=(), limit=None))
 
 
 # Lengths of buckets: some divide an hour, some are longer than the events of a case last.

@@ -174,7 +174,12 @@ def test_rows_of_events_are_shown_by_their_time(call: Call, folder: Path) -> Non
     assert result.stderr.startswith("99 groups in 100 events")
     assert call("run", query, "many.parquet", *LOCAL, "--out", "rows.csv").exit_code == 0
     assert pa_csv.read_csv(folder / "rows.csv").column_names == ["b.ts", "b.kind", "n"]
-    assert call("run", query, "many.parquet", *LOCAL, "--until", "1970-01-01 00:00:00.00005", "--out", "rows.parquet").exit_code == 0
+    assert (
+        call(
+            "run", query, "many.parquet", *LOCAL, "--until", "1970-01-01 00:00:00.00005", "--out", "rows.parquet"
+        ).exit_code
+        == 0
+    )
     assert len(pq.read_table(folder / "rows.parquet")) == 49
 
 
