@@ -22,7 +22,7 @@ from tests.oracle.text import query_to_text, with_text
 from tests.oracle.zoned import with_zones
 
 # Lengths of buckets that end while the events of a case last.
-SHORT = tuple(length for length in LENGTHS if length <= 10 * TICK)
+SHORT = tuple(length for length in LENGTHS if length <= 11 * TICK)
 
 
 def draw_ended(rng: Random) -> Workload:
