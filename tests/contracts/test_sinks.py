@@ -26,6 +26,8 @@ QUERIES = {
     "matches": "PATTERN SEQ(A a, B b) WITHIN 30 us RETURN a.x AS a, b.x AS b",
     "groups": "PATTERN SEQ(A a, B b) WITHIN 30 us GROUPBY a.x AGG COUNT(*) AS n, MAX(b.x) AS m",
     "totals": "PATTERN SEQ(A a, B b) WITHIN 30 us GROUPBY b.x AGG COUNT(*) AS n, SUM(a.x) AS s",
+    "per event": "PATTERN SEQ(A a, B b) WITHIN 30 us AGG COUNT(*) AS n, MAX(b.x) AS m PER a HAVING n > 1",
+    "totals per event": "PATTERN SEQ(A a, B b) WITHIN 30 us AGG COUNT(*) AS n, MAX(b.x) AS m PER a HAVING n > 1",
     "earliest": "PATTERN SEQ(A a, B b, !C c) WITHIN 30 us RETURN a.x AS a, b.x AS b LIMIT 9",
 }
 
@@ -55,7 +57,7 @@ def test_the_result_does_not_depend_on_batches(name: str) -> None:
         assert matches == counted
 
 
-@pytest.mark.parametrize("name", ["matches", "totals", "earliest"])
+@pytest.mark.parametrize("name", ["matches", "totals", "totals per event", "earliest"])
 def test_the_clauses_of_a_query_choose_its_sink(name: str) -> None:
     assert _plan(QUERIES[name]).sink.name == name
 

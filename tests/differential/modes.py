@@ -29,6 +29,7 @@ from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.changed import check_changed, draw_drilled
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.ended import check_ended, draw_ended
 from tests.differential.exact import draw_exact_case
 from tests.differential.gaps import rows_leave_in_the_middle
 from tests.differential.knobs import any_costs, any_of, in_chunks
@@ -213,6 +214,7 @@ MODES: Mapping[str, Mode] = {
     "stream": Mode(draw_streamed, check_streamed),
     "totals": Mode(draw_totals, check_totals),
     "many": Mode(draw_many, check_enumerated),
+    "ended": Mode(draw_ended, check_ended),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),

@@ -6,6 +6,8 @@ there can be far more matches than that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,21 +62,19 @@ class Groups:
         # Whether any match was added since then.
         self._is_changed = partial is not None
 
-    def add(self, table: Table, output: Output) -> None:
-        """Add a chunk of matches to the groups."""
-        columns: dict[str, pa.Array] = {}
-        for name, key in zip(self.keys, self.results.group_by, strict=True):
-            columns[name] = foldable(output.value(table, key.value))
+    def add(self, table: Table, output: Output) -> pa.Table:
+        """Add a chunk of matches to the groups; gives the groups of the chunk."""
+        columns = self.key_values(table, output)
         values: dict[str, pa.Array] = {n: foldable(output.value(table, a)) for n, a in self.distinct.items()}
         for name, function, argument in self.parts:
             if argument is not None:
                 values[name] = summable(output.value(table, argument), function)
                 if function == "SUM" and name in self.whole:
                     values[ESTIMATE + name] = values[name].cast(pa.float64(), safe=False)
-        self.add_partial(self._summary(pa.table({**columns, **values}), len(table)))
+        return self.add_partial(self._summary(pa.table({**columns, **values}), len(table)))
 
-    def add_partial(self, summary: pa.Table) -> None:
-        """Add partial groups; their columns are those of `partial`, some of which may be missing."""
+    def add_partial(self, summary: pa.Table) -> pa.Table:
+        """Add partial groups, and give them; their columns are those of `partial`, some of which may be missing."""
         self._partials.append(summary)
         self._is_changed = True
         if self._unsaved is not None:
@@ -84,12 +84,18 @@ class Groups:
         # Fold only when new rows outnumber the folded ones, so that the cost stays linear.
         if sum(t.num_rows for t in self._partials) > max(_FOLD_ROWS, 2 * self._partials[0].num_rows):
             self._partials = [self._folded(self._partials)]
+        return summary
 
-    def add_weighted(self, table: pa.Table) -> None:
-        """Add rows of keys, counts and sums, each of which stands for many matches."""
+    def key_values(self, table: Table, output: Output) -> dict[str, pa.Array]:
+        """The keys of each match, by column."""
+        keys = zip(self.keys, self.results.group_by, strict=True)
+        return {name: foldable(output.value(table, key.value)) for name, key in keys}
+
+    def add_weighted(self, table: pa.Table) -> pa.Table:
+        """Add rows of keys, counts and sums, each of which stands for many matches; gives their groups."""
         groups = _grouped(table, self.keys, self._folds)
         values = [self._distinct_values(table, name) for name in self.distinct]
-        self.add_partial(pa.concat_tables([groups, *values], promote_options="permissive") if values else groups)
+        return self.add_partial(pa.concat_tables([groups, *values], promote_options="permissive") if values else groups)
 
     def _distinct_values(self, table: pa.Table, name: str) -> pa.Table:
         return _grouped(table.filter(pc.is_valid(table.column(name))), [*self.keys, name], {})
@@ -176,14 +182,27 @@ class Groups:
             partial = partial.filter(pa.array(_in_groups_of(partial, unsaved, self.keys)))
         return Groups(self.results, partial).result()
 
+    def take(self, chosen: Callable[[pa.Table], Bools]) -> Groups | None:
+        """Take out those of the partial groups that are chosen by their keys; None if none is."""
+        partial = self.partial
+        if partial is None or not (taken := chosen(partial)).any():
+            return None
+        self._partials = [partial.filter(pa.array(~taken))]
+        if self._unsaved is not None:
+            self._unsaved = [table.filter(pa.array(~chosen(table))) for table in self._unsaved]
+        return Groups(self.results, partial.filter(pa.array(taken)))
+
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""
-        groups = self._finished()
-        if self._having is not None:
-            groups = groups.filter(pa.array(self._having.holds(groups)))
+        groups = self.kept()
         schema = group_schema(self.results)
         names = [*self.keys, *(f"a{i}" for i in range(self.results.listed))]
-        return pa.RecordBatch.from_arrays([in_one_array(groups.column(n)) for n in names], schema=schema)
+        return pa.RecordBatch.from_arrays([single_array(groups.column(n)) for n in names], schema=schema)
+
+    def kept(self) -> pa.Table:
+        """The groups that HAVING holds for, with the columns that it can use."""
+        groups = self._finished()
+        return groups if self._having is None else groups.filter(pa.array(self._having.holds(groups)))
 
     def _finished(self) -> pa.Table:
         """All groups, with the columns that HAVING can use."""
@@ -247,7 +266,7 @@ def _in_groups_of(table: pa.Table, other: pa.Table, keys: list[str]) -> Bools:
     groups = np.zeros(table.num_rows + other.num_rows, np.int64)
     for key in keys:
         column = pa.chunked_array([*table.column(key).chunks, *other.column(key).chunks], table.column(key).type)
-        codes = np.asarray(in_one_array(column).dictionary_encode("encode").indices)
+        codes = np.asarray(single_array(column).dictionary_encode("encode").indices)
         groups = np.unique(groups * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return np.isin(groups[: table.num_rows], groups[table.num_rows :])
 
@@ -348,7 +367,7 @@ def summable(array: pa.Array, function: str) -> pa.Array:
     return array
 
 
-def in_one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """The values in a single array."""
-    combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def single_array(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
+    combined = column.combine_chunks()
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined

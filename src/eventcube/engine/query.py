@@ -97,7 +97,8 @@ class RunningQuery:
 
     def search(self, evaluation: Evaluation, states: States) -> Iterator[pa.RecordBatch]:
         """The result of a sink that searches for matches itself."""
-        return self._counted(self.sink.search(_Due(self, evaluation, states)))
+        rows = self.sink.search(_Due(self, evaluation, states))
+        return self._counted(rows) if self.sink.gives_matches else rows
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
@@ -106,7 +107,7 @@ class RunningQuery:
             for views in parts.views:
                 views.close(self.counters)
         rows = self.sink.finish()
-        return self._counted(rows) if self.sink.searches and not self.sink.is_open else rows
+        return self._counted(rows) if self.sink.gives_matches else rows
 
     def count_bytes(self) -> None:
         """Take note of what was kept for nested parts."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, in_one_array, summable
+from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, single_array, summable
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.output import Output
 from eventcube.engine.stage_counts import NO_VALUE, Found, StageCounts, Weights
@@ -44,20 +44,21 @@ class Totals:
             return int(base.counts.sum()) % 2**64
         return int(min(estimate, 1e308))
 
-    def tables(self) -> Iterator[tuple[pa.Table, Ints]]:
+    def tables(self) -> Iterator[pa.Table]:
         """For each slot whose events end matches: a row for each of these events with its keys, counts and sums."""
         base = self._base
         for slot in np.unique(base.slots).tolist():
             here = np.flatnonzero((base.slots == slot) & (base.estimates > 0))
             if len(here):
-                yield self._table(slot, here), base.rows[here]
+                yield self._table(slot, here)
 
     def _table(self, slot: int, here: Ints) -> pa.Table:
         # Groups of equal rank: columns that all events of a match agree on can be read from any of them.
         read_at = slot if slot >= 0 else self.output.plan.positive[0]
         table = Table((read_at,), self._base.rows[here][None, :])
-        columns: dict[str, pa.Array] = {}
-        for name, key in zip(self.groups.keys, self.groups.results.group_by, strict=True):
+        per_event = self.groups.results.per is not None
+        columns = self.groups.key_values(table, self.output) if per_event else {}
+        for name, key in () if per_event else zip(self.groups.keys, self.groups.results.group_by, strict=True):
             if name in self._fixed:
                 columns[name] = pa.repeat(self._fixed[name], len(here))
             else:
@@ -217,7 +218,7 @@ class Totals:
 
 def _summable(array: pa.Array, function: str) -> pa.Array:
     """The argument of an aggregate in one array; one of nulls only as numbers."""
-    array = in_one_array(summable(array, function))
+    array = single_array(summable(array, function))
     return array.cast(pa.float64()) if pa.types.is_null(array.type) and function in ("SUM", "COUNT") else array
 
 

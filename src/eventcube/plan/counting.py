@@ -90,6 +90,10 @@ def _candidates(logical: LogicalQuery, stages: Stages, forward: bool) -> Iterato
         if optional:
             reasons.append(f"{optional[0]} of GROUPBY is in an alternative of OR")
             continue
+        per = logical.results.per
+        if per is not None and (not counting.due_last or anchors != (per.slot,)):
+            reasons.append(f"rows per {per.name} are not those of the events by which matches are due")
+            continue
         if (unclear := next(_of_nothing(logical, counting), None)) is not None:
             reasons.append(f"{unclear} has a value without its event")
             continue

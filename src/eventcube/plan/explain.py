@@ -14,6 +14,7 @@ from eventcube.plan.counting import MOST_SPLITS, Counting, NoCounting
 from eventcube.plan.flat_queries import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.never_applied import no_match_has
+from eventcube.plan.physical import MADE
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.plan.stages import Move
@@ -43,13 +44,17 @@ def _lines(plan: Planned) -> Iterator[str]:
     yield f"reads       {', '.join(logical.columns) or 'no column beyond time and type'}"
     when = "once the window of a match has closed" if plan.physical.forward else "at the last event of a match"
     yield f"reports     {when}"
+    if plan.physical.sink.closing:
+        yield "groups      each once the watermark tells that no match to come can fall into it"
     yield f"rules       {', '.join(plan.rules) or 'none applied'}"
     counting = plan.physical.sink.counting
-    yield from _aggregates(counting)
+    makes_none = plan.physical.sink.name in MADE
+    if isinstance(counting, NoCounting) or makes_none:
+        yield from _aggregates(counting)
     yield "predicates"
     predicates = [line for region in regions(logical.region) for line in _predicates(region, plan)]
     yield from predicates or ["  none"]
-    if isinstance(counting, Counting):
+    if makes_none and isinstance(counting, Counting):
         yield "stages"
         yield from _stages(counting, logical)
     else:

@@ -13,7 +13,7 @@ from eventcube.plan.bind import bind
 from eventcube.plan.build import build, program_from_start
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.parts import with_strategies
-from eventcube.plan.physical import GROUPS, PhysicalQuery
+from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.rules.rewrite import rewrite
 from eventcube.plan.steps import Program, highest_number
 from eventcube.plan.workload import Added, WorkloadPlan, WorkloadQuery, plan_workload
@@ -38,9 +38,9 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     """The plan of a query, or of one whose matches go to another sink; raises BindError with all that does not fit."""
     bound = bind(query, schema, options.concepts)
     logical, rules = rewrite(with_strategies(bound, options.strategy))
-    if sink is None and query.agg and options.aggregates == ENUMERATE:
-        sink = GROUPS
     physical, more = build(logical, options.limit, sink)
+    if options.aggregates == ENUMERATE:
+        physical = physical.enumerating
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))
 
 

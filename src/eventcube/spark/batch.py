@@ -29,7 +29,7 @@ from eventcube.runtime.watermark import microseconds_of
 from eventcube.schema import HALO, INTERNAL, EventSchema
 from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
-from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
+from eventcube.spark.groups import COUNTED, Merge, MergeCounts, not_closing, partial_schema
 from eventcube.spark.limit import ORDER, OrderKeys, tie_breakers, with_order
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
 from eventcube.spark.passes import Keyed, Pass, Sliced, passes
@@ -210,7 +210,7 @@ class _Batch(Request):
 
     def _matches(self, pass_: Pass) -> DataFrame:
         logical = pass_.queries[0]
-        if logical.query.agg:
+        if logical.results.agg and logical.results.per is None:
             return self._groups(pass_, logical)
         return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), self.result_schema(logical))
 
@@ -257,7 +257,7 @@ class _Batch(Request):
 
     def _task_plans(self, pass_: Pass) -> dict[str, Planned]:
         """The plans over the columns of the tasks: only those needed, and the slice as part of the key."""
-        return self.plans_over(self._task_schema(pass_), pass_)
+        return {n: not_closing(plan) for n, plan in self.plans_over(self._task_schema(pass_), pass_).items()}
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = list(arrow_schema(self._usable_events(pass_)))

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
 from eventcube.engine.aggregate import ESTIMATE, Groups
 from eventcube.plan.logical import Computed, Results
+from eventcube.plan.planned import Planned
 from eventcube.plan.result import group_columns
 from eventcube.schema import Kind, plain_type
 
 # How many matches each query has.
 COUNTED = pa.schema([("query", pa.string()), ("matches", pa.int64())])
+
+
+def not_closing(planned: Planned) -> Planned:
+    """The plan with groups that no task gives before they are merged with those of others."""
+    sink = replace(planned.physical.sink, closing=())
+    return replace(planned, physical=replace(planned.physical, sink=sink))
 
 
 def partial_schema(results: Results) -> pa.Schema:

@@ -13,7 +13,7 @@ from eventcube.engine.reuse.case import Member, reuse_cases
 from eventcube.engine.reuse.known import Known
 from eventcube.options import INDEPENDENT
 from eventcube.plan.logical import LogicalQuery, regions
-from eventcube.plan.physical import TOTALS
+from eventcube.plan.physical import MADE
 from eventcube.plan.planned import Planned, plan_together
 from eventcube.plan.workload import Added, Derivation, WorkloadPlan, WorkloadQuery
 
@@ -29,7 +29,7 @@ def plan_shared(
     if sharing == INDEPENDENT or len(plans) == 1:
         return workload
     # Aggregates that are computed without matches have none for others, and need none.
-    made = {name: planned for name, planned in plans.items() if planned.physical.sink.name != TOTALS}
+    made = {name: planned for name, planned in plans.items() if planned.physical.sink.name not in MADE}
     return with_derivations(workload, plans, *related(made, added or {})) if len(made) > 1 else workload
 
 
@@ -49,7 +49,7 @@ def _twins(plans: Mapping[str, Planned], added: Added) -> dict[str, str]:
     # One with a limit feeds no other.
     for name in sorted(plans, key=lambda name: not can_feed(plans[name].bound)):
         query = plans[name].bound.query
-        asked = replace(query, returns=(), agg=(), group_by=(), having=(), limit=None)
+        asked = replace(query, returns=(), agg=(), per=None, group_by=(), having=(), limit=None)
         first = firsts.setdefault((asked, added.get(name)), name)
         if first != name:
             twins[name] = first

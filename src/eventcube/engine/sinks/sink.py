@@ -61,9 +61,13 @@ class Sink:
     """
 
     searches: bool = False
+    # Whether the rows that it gives are matches, to be counted.
+    gives_matches: bool = False
     only_counts: bool = False
     # Whether the result is known at the end only, and `finish` tells what it would be now.
     is_open: bool = False
+    # Whether rows of an open result are final once the watermark has passed them: `close` gives them then.
+    closes: bool = False
 
     def __init__(self, plan: PhysicalQuery) -> None:
         self.plan = plan
@@ -88,6 +92,10 @@ class Sink:
     def search(self, due: Due) -> Iterator[pa.RecordBatch]:
         """Find matches of due events; gives the rows of the result that are final now."""
         raise NotImplementedError
+
+    def close(self, watermark: int) -> Iterator[pa.RecordBatch]:
+        """The rows of an open result that are final at a watermark; they leave the sink."""
+        return iter(())
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The rows that are left when the input has ended."""

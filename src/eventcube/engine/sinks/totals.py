@@ -46,7 +46,7 @@ class TotalsSink(GroupSink):
         if splits is None:
             for table in due.matches(execution):
                 due.counters.matches += len(table)
-                self.groups.add(table, output)
+                self.add(table, output)
         else:
             for keys, only in splits:
                 counts = StageCounts(self.counting, execution.store, only)
@@ -56,8 +56,8 @@ class TotalsSink(GroupSink):
                 if self.only_counts:
                     self.groups.add_count(totals.matches)
                 else:
-                    for table, _ in totals.tables():
-                        self.groups.add_weighted(table)
+                    for table in totals.tables():
+                        self._note(self.groups.add_weighted(table))
         return iter(())
 
     def _splits(self, output: Output, execution: Execution) -> list[_Split] | None:
