@@ -52,7 +52,10 @@ def with_groups(rng: Random, query: Query, options: Options) -> Query:
 
 
 # Lengths of buckets: some divide an hour, some are longer than the events of a case last.
-LENGTHS = (*(n * TICK for n in (1, 2, 4, 5, 7, 7, 11, 10)), *(n * 60_000 * TICK for n in (15, 60, 90, 1440, 2000, 10080)))
+LENGTHS = (
+    *(n * TICK for n in (1, 2, 4, 5, 7, 7, 11, 10)),
+    *(n * 60_000 * TICK for n in (15, 60, 90, 1440, 2000, 10080)),
+)
 
 
 def ends_of(query: Query) -> list[str]:
