@@ -223,7 +223,7 @@ class Groups:
                 column = _mean(self._as_float(partial, name), self._as_float(partial, f"n{name[1:]}"), type_)
             elif name in self.whole and not agg.distinct:
                 fits = _fits(column, partial.column(ESTIMATE + name))
-                if not pc.all(fits).as_py():
+                if pc.any(pc.invert(fits)).as_py():
                     warn(_too_large(agg))
                 column = pc.if_else(fits, column, None)
             if pa.types.is_floating(column.type):
@@ -367,7 +367,7 @@ def summable(array: pa.Array, function: str) -> pa.Array:
     return array
 
 
-def single_array(column: pa.ChunkedArray) -> pa.Array:
+def single_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """The column as one array."""
-    combined = column.combine_chunks()
+    combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
