@@ -126,6 +126,9 @@ class _Maker:
         match rng.choice(["*", "*", "COUNT", "DISTINCT", "SUM", "SUM", "AVG", "MIN", "MAX"]):
             case "*":
                 text = "COUNT(*)"
+            case "SUM" | "AVG" | "COUNT" as function if len(self.positive) > 1 and chance(rng, 25):
+                one, other = rng.sample(self.positive, 2)
+                text = f"{function}({one}.ts - {other}.ts)"
             case "DISTINCT":
                 text = f"COUNT(DISTINCT {rng.choice(_VALUES).format(v=name)})"
             case "SUM" | "AVG" as function:

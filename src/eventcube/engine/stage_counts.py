@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +30,26 @@ NO_VALUE = {np.dtype(np.int64): np.int64(2**63 - 1), np.dtype(np.float64): np.fl
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The argument of an aggregate for each event of a slot: values of the rows of its stack, 0 where it is null.
+    """The argument of an aggregate for each event of some slots: values of the rows of their stacks, 0 for null.
 
-    `kind` is what becomes of them: SUM, or LEAST.
+    `kind` is what becomes of them: SUM, or LEAST. Values of several slots add up in a match, to `most` at most.
     """
 
     kind: int
-    slot: int
-    values: Array
+    values: Mapping[int, Array]
+    most: float | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values, one for all slots."""
+        return next(iter(self.values.values())).dtype
+
+    @property
+    def greatest(self) -> float:
+        """What the values of a match add up to at most, whatever its sign."""
+        if self.most is not None:
+            return self.most
+        return sum(float(np.abs(v.astype(np.float64)).max(initial=0.0)) for v in self.values.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +144,10 @@ class StageCounts:
         """Whether the number of matches fits 64 bits for sure."""
         return self._most < _WHOLE
 
+    def bounds(self, greatest: float) -> bool:
+        """Whether a sum over the matches fits 64 bits for sure, if none of them adds more."""
+        return self.fits and self._most * max(greatest, 1.0) < _WHOLE
+
     def count(self) -> Found:
         """How many matches there are."""
         if self.fits:
@@ -144,32 +161,35 @@ class StageCounts:
         if weights.kind == LEAST:
             found, some, values = self._slide(LEAST, np.int64, weights)
             return Found(*found, None, some.astype(np.float64), values)
-        if weights.values.dtype == np.float64:
+        if weights.dtype == np.float64:
             found, counts, sums = self._slide(SUM, np.int64 if self.fits else np.float64, weights)
             return Found(*found, counts if self.fits else None, counts.astype(np.float64, copy=False), sums)
-        greatest = float(np.abs(weights.values.astype(np.float64)).max(initial=0.0))
-        if self.fits and self._most * max(greatest, 1.0) < _WHOLE:
+        if self.bounds(weights.greatest):
             found, counts, sums = self._slide(SUM, np.int64, weights)
             return Found(*found, counts, counts.astype(np.float64), sums, sums.astype(np.float64))
-        floats = Weights(SUM, weights.slot, weights.values.astype(np.float64))
+        floats = Weights(SUM, {slot: values.astype(np.float64) for slot, values in weights.values.items()})
+        greatest = floats.greatest
         found, estimates, value_estimates = self._slide(SUM, np.float64, floats)
         # Where positive and negative numbers cancel, what is left of a float need not tell whether the sum fits.
         error = estimates * greatest * (len(self.rows) + 1.0) * len(self.layout.sources) * 2.0**-52
-        value_estimates = np.where(error < _WHOLE / 4, value_estimates, np.inf)
+        unclear = (error >= _WHOLE / 4) & (np.abs(value_estimates) < 2 * _WHOLE)
+        value_estimates = np.where(unclear, np.copysign(2 * _WHOLE, value_estimates), value_estimates)
         found, counts, sums = self._slide(SUM, np.int64, weights)
         return Found(*found, counts, estimates, sums, value_estimates)
 
     def _slide(self, kind: int, dtype: type, weights: Weights | None = None) -> tuple[tuple[Ints, Ints], Array, Array]:
         """One walk: the row and the slot of each result, the numbers of matches, and the sums or least values."""
         layout, (places, codes, ranks) = self.layout, self._events
-        value_type = np.dtype(dtype) if weights is None else weights.values.dtype
+        value_type = np.dtype(dtype) if weights is None else weights.dtype
         identity = NO_VALUE[value_type] if kind == LEAST else value_type.type(0)
-        weighted, of_events = -1, np.zeros(0, value_type)
+        weighted, of_events = np.zeros(len(layout.slots), np.bool_), np.zeros(0, value_type)
         if weights is not None:
-            weighted = layout.slots.index(weights.slot)
-            of_rows = np.zeros(self.store.size, value_type)
-            of_rows[self.stack(weights.slot)] = weights.values
-            of_events = of_rows[self.rows]
+            of_events = np.zeros(len(codes), value_type)
+            for slot, of_slot in weights.values.items():
+                number = layout.slots.index(slot)
+                weighted[number] = True
+                # Events of one stack are in order, also among others of equal rank.
+                of_events[codes == number] = of_slot[::-1] if self.counting.forward else of_slot
         final = self.counting.stages.final
         room = sum(len(self.stack(slot)) * n for slot, n in self._ends.items())
         found = np.empty(room, np.int64)

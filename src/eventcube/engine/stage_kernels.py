@@ -106,7 +106,7 @@ def _loop(kind: int, name: str) -> Any:
         only_due: Bools,
         steps_at: Ints,
         final: int,
-        weighted: int,
+        weighted: Bools,
         weights: Array,
         identity: Any,
         out_place: Ints,
@@ -135,6 +135,7 @@ def _loop(kind: int, name: str) -> Any:
         # Partial matches by stage, of a part of a group of equal rank, and how many events of each stack it has.
         row_c, row_s = np.zeros((stages, 1), out_count.dtype), np.zeros((stages, min(1, width)), out_value.dtype)
         counts, due_counts, no_order = np.zeros(stacks, np.int64), np.zeros(stacks, np.int64), np.zeros(0, np.int64)
+        group_weights = np.zeros(stacks, out_value.dtype)
         zero = c[0, 0] * 0
         # What an event of each stack does: change the first row, end a match, end one if it is due.
         opens, ends = np.zeros(stacks, np.bool_), np.zeros(stacks, np.bool_)
@@ -203,7 +204,7 @@ def _loop(kind: int, name: str) -> Any:
                                     # The product from each row of the group on.
                                     counts[:] = 0
                                     due_counts[:] = 0
-                                    weight = identity
+                                    group_weights[:] = identity
                                     by_row = np.argsort(rows[b:end])
                                     j = end - b - 1
                                     while j >= 0:
@@ -212,10 +213,11 @@ def _loop(kind: int, name: str) -> Any:
                                             place = b + by_row[j]
                                             counts[codes[place]] += 1
                                             due_counts[codes[place]] += not some_due or due[place]
-                                            if kind == SUM and codes[place] == weighted:
-                                                weight += weights[place]
-                                            elif kind == LEAST and codes[place] == weighted:
-                                                weight = min(weight, weights[place])
+                                            if kind == SUM and weighted[codes[place]]:
+                                                group_weights[codes[place]] += weights[place]
+                                            elif kind == LEAST and weighted[codes[place]]:
+                                                least = min(group_weights[codes[place]], weights[place])
+                                                group_weights[codes[place]] = least
                                             j -= 1
                                         for t in range(stages):
                                             row_c[t, 0] = 0
@@ -228,7 +230,7 @@ def _loop(kind: int, name: str) -> Any:
                                                 if count and targets[o] != final:
                                                     _take(
                                                         kind, row_c, row_s, targets[o], sources[o], count,
-                                                        stack == weighted, weight, identity,
+                                                        weighted[stack], group_weights[stack], identity,
                                                     )  # fmt: skip
                                         at -= 1
                                         before[at] = row
@@ -255,7 +257,7 @@ def _loop(kind: int, name: str) -> Any:
                                     end -= 1
                                     k = np.int64(codes[end])
                                     opened |= opens[k]
-                                    put = k == weighted
+                                    put = weighted[k]
                                     weight = identity
                                     if kind != COUNT and put:
                                         weight = weights[end]
@@ -304,7 +306,7 @@ def _loop(kind: int, name: str) -> Any:
                                 out_value[written] = value
                             written += 1
                     if phase == phases - 1:
-                        put = code == weighted
+                        put = weighted[code]
                         weight = identity
                         if kind != COUNT and put:
                             weight = weights[e]

@@ -82,6 +82,9 @@ class Totals:
     ) -> dict[str, pa.Array]:
         if argument is None:
             return self._numbers(name, *self._counted_at(here))
+        difference = self.counting.difference(argument.expression)
+        if difference is not None:
+            return self._delay(name, function, difference, slot, here)
         free = self.counting.free(argument.expression)
         inner = next((s for s in free if any(m.slot == s for m in self._inner_moves)), None)
         # The argument can be of the event that ends the match, of one before it, or here of one, there of the other.
@@ -96,6 +99,33 @@ class Totals:
             return {name: least}
         before = self._sums(name, function, argument, inner, here)
         return before if own is None else {column: _added(before[column], own[column]) for column in before}
+
+    def _delay(self, name: str, function: str, slots: tuple[int, int], slot: int, here: Ints) -> dict[str, pa.Array]:
+        """A sum of how much later the event of one slot is than that of another, or the number of matches."""
+        counts, estimates = self._counted_at(here)
+        if function == "COUNT":
+            return self._numbers(name, counts, estimates)
+        store = self.output.store
+        since = store.ts - store.ts.min(initial=store.ts[0])
+        signs = dict(zip(slots, (1, -1), strict=True))
+        most = min(float(since.max()), store.longest)
+        inner = {s: sign * since[self.counts.stack(s)] for s, sign in signs.items() if s in self._inner_slots}
+        whole, floats = np.zeros(len(here), np.int64), np.zeros(len(here))
+        if inner:
+            found = self._walk((slots, "delay"), Weights(SUM, inner, most))
+            assert found.values is not None
+            assert found.value_estimates is not None
+            whole, floats = found.values[here], found.value_estimates[here]
+        if slot in signs:
+            own = signs[slot] * since[self._base.rows[here]]
+            whole, floats = whole + own * counts, floats + own * estimates
+        if self.counts.bounds(most):
+            floats = whole.astype(np.float64)
+        return self._numbers(name, whole, floats)
+
+    @cached_property
+    def _inner_slots(self) -> set[int]:
+        return {move.slot for move in self._inner_moves}
 
     @cached_property
     def _inner_moves(self) -> list[Move]:
@@ -140,7 +170,7 @@ class Totals:
         in_all = slot not in self.output.plan.optional and slot not in self.counting.stages.last_slots
         if valid.all() and in_all:
             return self._counted_at(here)
-        found = self._walk(("valid", argument), Weights(SUM, slot, valid.astype(np.int64)))
+        found = self._walk(("valid", argument), Weights(SUM, {slot: valid.astype(np.int64)}))
         assert found.values is not None
         assert found.value_estimates is not None
         return found.values[here], found.value_estimates[here]
@@ -148,14 +178,14 @@ class Totals:
     def _weighed(self, argument: Computed, slot: int) -> Found:
         array, valid = self._argument(argument, slot, "SUM")
         values = np.asarray(array.fill_null(0))
-        return self._walk(("sum", argument), Weights(SUM, slot, np.where(valid, values, values.dtype.type(0))))
+        return self._walk(("sum", argument), Weights(SUM, {slot: np.where(valid, values, values.dtype.type(0))}))
 
     def _least(self, argument: Computed, slot: int, greatest: bool, here: Ints) -> pa.Array:
         """The least value, or the greatest: the least of their opposites."""
         array, valid = self._argument(argument, slot, "MIN")
         values, originals = _sortable(array, valid, greatest)
         none = NO_VALUE[values.dtype]
-        found = self._walk((greatest, argument), Weights(LEAST, slot, np.where(valid, values, none)))
+        found = self._walk((greatest, argument), Weights(LEAST, {slot: np.where(valid, values, none)}))
         assert found.values is not None
         least = found.values[here]
         missing = least == none
@@ -209,7 +239,7 @@ class Totals:
         """Where there are matches: what sums need anyway tells it."""
         for _, function, argument in self.groups.parts:
             free = frozenset() if argument is None else self.counting.free(argument.expression)
-            if argument is not None and any(move.slot in free for move in self._inner_moves):
+            if argument is not None and len(free) == 1 and any(move.slot in free for move in self._inner_moves):
                 (slot,) = free
                 if function == "SUM":
                     return self._weighed(argument, slot)

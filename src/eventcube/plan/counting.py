@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from eventcube.language.syntax import CountWindow
 from eventcube.nodes import transform, walk
-from eventcube.plan.expressions import Call, ColumnRef, Expression
+from eventcube.plan.expressions import Arithmetic, Call, ColumnRef, Expression
 from eventcube.plan.logical import AggregateColumn, Computed, LogicalQuery
 from eventcube.plan.stages import NoStagesError, Stages, stages_of
 from eventcube.schema import Kind
@@ -33,6 +33,16 @@ class Counting:
     due_last: bool
     keys: tuple[str, ...]
     optional: frozenset[int] = frozenset()
+    time: str = ""
+
+    def difference(self, expression: Expression) -> tuple[int, int] | None:
+        """The slots of which a value is the time of the first less that of the second; None for another value."""
+        match expression:
+            case Arithmetic("-", ColumnRef() as one, ColumnRef() as other, Kind.DURATION):
+                slots = one.slot, other.slot
+                if one.column == other.column == self.time and not self.optional & {*slots} and one.slot != other.slot:
+                    return slots
+        return None
 
     def free(self, expression: Expression) -> frozenset[int]:
         """The slots whose events a value depends on; columns that all events of a match agree on are of any of them."""
@@ -130,21 +140,27 @@ def _passes(logical: LogicalQuery, counting: Counting) -> int:
     return sum(not counting.free(argument.expression) <= {*counting.anchors} for argument in arguments)
 
 
+def _is_delay(counting: Counting, aggregate: AggregateColumn) -> bool:
+    """Whether the times of two events are added up, of which there is one sum for each."""
+    summed = aggregate.function in ("SUM", "AVG", "COUNT") and not aggregate.distinct
+    return summed and aggregate.argument is not None and counting.difference(aggregate.argument.expression) is not None
+
+
 def _counting(
     logical: LogicalQuery, stages: Stages, anchors: tuple[int, ...], *, forward: bool, due_last: bool
 ) -> Counting:
     keys = (*logical.schema.partition_by, *logical.key)
     optional = frozenset(slot.index for slot in logical.positive if slot.alternatives)
-    return Counting(stages, forward, anchors, (), due_last, keys, optional)
+    return Counting(stages, forward, anchors, (), due_last, keys, optional, logical.schema.time)
 
 
 def _check_values(logical: LogicalQuery) -> None:
     """Raise NoStagesError if a group or an argument depends on several events, or cannot be added up."""
+    counting = _counting(logical, Stages(2, ()), (), forward=False, due_last=True)
     values = [
         *((key.name, key.value) for key in logical.results.group_by),
-        *((a.name, a.argument) for a in logical.results.agg if a.argument is not None),
+        *((a.name, a.argument) for a in logical.results.agg if a.argument is not None and not _is_delay(counting, a)),
     ]
-    counting = _counting(logical, Stages(2, ()), (), forward=False, due_last=True)
     for name, value in values:
         if len(counting.free(value.expression)) > 1:
             raise NoStagesError(f"{name} is computed from several events")
