@@ -16,6 +16,7 @@ from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.saved import Saved, read_counters
 from eventcube.engine.sinks.sink import Nothing, make_sink
+from eventcube.engine.stage_counts import Found
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews
@@ -95,9 +96,9 @@ class RunningQuery:
         """What the programs would cost over these events, if there were no others; nothing is run."""
         return self.programs.estimate(StoredEvents(execution), materialize=not self.only_counts)
 
-    def search(self, evaluation: Evaluation, states: States) -> Iterator[pa.RecordBatch]:
-        """The result of a sink that searches for matches itself."""
-        rows = self.sink.search(_Due(self, evaluation, states))
+    def search(self, evaluation: Evaluation, states: States, counted: Found | None = None) -> Iterator[pa.RecordBatch]:
+        """The result of a sink that searches for matches itself, which may have been counted before."""
+        rows = self.sink.search(_Due(self, evaluation, states, counted))
         return self._counted(rows) if self.sink.gives_matches else rows
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -165,6 +166,7 @@ class _Due:
     query: RunningQuery
     evaluation: Evaluation
     states: States
+    counted: Found | None = None
 
     @property
     def rows(self) -> Rows:

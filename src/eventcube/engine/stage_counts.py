@@ -54,7 +54,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """For each event, or group of events, that ends matches: its row, its slot, and how many they are.
+    """For each event that ends matches: its row, its slot, the step that it takes, and how many they are.
 
     `counts` are modulo 2**64, `estimates` floats; `values` and `value_estimates` likewise the sums, or the least
     values, of the argument. What was not asked for, or is not known, is None; of least values `estimates` only tells
@@ -63,17 +63,31 @@ class Found:
 
     rows: Ints
     slots: Ints
+    steps: Ints
     counts: Ints | None
     estimates: Array
     values: Array | None = None
     value_estimates: Array | None = None
 
+    def of_step(self, step: int, slot: int) -> Found:
+        """Those that take a step, which is that of a slot."""
+        kept = self.steps == step
+        counts = None if self.counts is None else self.counts[kept]
+        rows = self.rows[kept]
+        return Found(rows, np.full(len(rows), slot), self.steps[kept], counts, self.estimates[kept])
+
 
 class StageCounts:
-    """Counts the matches of a query over a store; `only` has the rows of slots that are not those of their stacks."""
+    """Counts the matches of a query over a store; `only` has the rows of slots that are not those of their stacks.
 
-    def __init__(self, counting: Counting, store: Store, only: Mapping[int, Ints] | None = None) -> None:
-        self.counting, self.store = counting, store
+    `counted` is how many there are, if that is known; `walked` counts the events of all walks.
+    """
+
+    def __init__(
+        self, counting: Counting, store: Store, only: Mapping[int, Ints] | None = None, counted: Found | None = None
+    ) -> None:
+        self.counting, self.store, self._counted = counting, store, counted
+        self.walked = 0
         self.layout = layout_of(counting.stages, due_first=not counting.due_last, due_last=counting.due_last)
         self._only = only or {}
 
@@ -128,16 +142,20 @@ class StageCounts:
         slots = dict.fromkeys(move.slot for move in self.counting.stages.moves)
         last = dict.fromkeys(self.counting.stages.last_slots)
         sizes = {slot: float(len(self.stack(slot))) for slot in slots}
-        bound = float(np.prod([1 + size for size in sizes.values()]))
+        # Stages lead upwards, so no path is longer than they are many: of the largest slots, so many at most.
+        longest = min(len(slots), self.counting.stages.final)
+        bound = float(np.prod(sorted(1 + size for size in sizes.values())[-longest:]))
         if bound < _WHOLE:
             return bound
-        ends = sum(sizes[slot] for slot in last)
-        starts = self.store.window_starts
-        for slot in slots:
-            rows = self.stack(slot)
-            if len(rows) and not (len(last) == 1 and slot in last):
-                ends *= 1 + float((np.arange(len(rows)) - np.searchsorted(rows, starts[rows])).max() + 1)
-        return min(bound, ends)
+        in_window = [1 + self._most_in_window(slot) for slot in slots if not (len(last) == 1 and slot in last)]
+        return min(bound, sum(sizes[slot] for slot in last) * float(np.prod(sorted(in_window)[-longest:])))
+
+    def _most_in_window(self, slot: int) -> int:
+        """How many events of a slot a window has at most."""
+        rows = self.stack(slot)
+        if not len(rows):
+            return 0
+        return int((np.arange(len(rows)) - np.searchsorted(rows, self.store.window_starts[rows])).max() + 1)
 
     @property
     def fits(self) -> bool:
@@ -150,6 +168,8 @@ class StageCounts:
 
     def count(self) -> Found:
         """How many matches there are."""
+        if self._counted is not None:
+            return self._counted
         if self.fits:
             found, counts, _ = self._slide(COUNT, np.int64)
             return Found(*found, counts, counts.astype(np.float64))
@@ -177,8 +197,10 @@ class StageCounts:
         found, counts, sums = self._slide(SUM, np.int64, weights)
         return Found(*found, counts, estimates, sums, value_estimates)
 
-    def _slide(self, kind: int, dtype: type, weights: Weights | None = None) -> tuple[tuple[Ints, Ints], Array, Array]:
-        """One walk: the row and the slot of each result, the numbers of matches, and the sums or least values."""
+    def _slide(
+        self, kind: int, dtype: type, weights: Weights | None = None
+    ) -> tuple[tuple[Ints, Ints, Ints], Array, Array]:
+        """One walk: row, slot and step of each result, the numbers of matches, and the sums or least values."""
         layout, (places, codes, ranks) = self.layout, self._events
         value_type = np.dtype(dtype) if weights is None else weights.dtype
         identity = NO_VALUE[value_type] if kind == LEAST else value_type.type(0)
@@ -192,17 +214,18 @@ class StageCounts:
                 of_events[codes == number] = of_slot[::-1] if self.counting.forward else of_slot
         final = self.counting.stages.final
         room = sum(len(self.stack(slot)) * n for slot, n in self._ends.items())
-        found = np.empty(room, np.int64)
+        found, steps = np.empty(room, np.int64), np.empty(room, np.int64)
         counts: Array = np.empty(room, dtype)
         values = np.empty(0 if weights is None else room, value_type)
         written = SLIDES[kind](
             places, codes, ranks, self._bounds, self._cuts, self._due,
             layout.sources, layout.targets, layout.only_due, layout.steps_at, final,
-            weighted, of_events, identity, found, counts, values,
+            weighted, of_events, identity, found, steps, counts, values,
         )  # fmt: skip
         found = found[:written]
         slots = np.array(layout.slots, np.int64)[codes[found]]
-        return (self.rows[found], slots), counts[:written], values[:written]
+        self.walked += len(codes)
+        return (self.rows[found], slots, steps[:written]), counts[:written], values[:written]
 
     @cached_property
     def _ends(self) -> dict[int, int]:

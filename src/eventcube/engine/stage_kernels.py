@@ -110,6 +110,7 @@ def _loop(kind: int, name: str) -> Any:
         weights: Array,
         identity: Any,
         out_place: Ints,
+        out_step: Ints,
         out_count: Array,
         out_value: Array,
     ) -> int:
@@ -301,6 +302,7 @@ def _loop(kind: int, name: str) -> Any:
                                     if kind == SUM and m != 0:
                                         value += before_s[at, t] * m
                             out_place[written] = e
+                            out_step[written] = o
                             out_count[written] = total
                             if kind != COUNT:
                                 out_value[written] = value

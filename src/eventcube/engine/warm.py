@@ -38,7 +38,7 @@ FLOAT, FLAGS = types.float64, types.boolean[::1]
 def _slide(count: Any, value: Any) -> tuple[Any, ...]:
     """The arguments of the loops that count by stages, for a kind of counts and of values."""
     events = (INTS, types.int8[::1], INTS, INTS, types.boolean, FLAGS)
-    return (*events, INTS, INTS, FLAGS, INTS, INT, FLAGS, value[::1], value, INTS, count[::1], value[::1])
+    return (*events, INTS, INTS, FLAGS, INTS, INT, FLAGS, value[::1], value, INTS, INTS, count[::1], value[::1])
 
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {

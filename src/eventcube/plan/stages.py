@@ -19,8 +19,8 @@ from itertools import combinations
 from eventcube.language.printer import print_qual
 from eventcube.plan.logical import And, Leaf, LogicalQuery, Negation, Node, Operator, Or, Region, Seq, slots_of
 
-# More stages than this are not worth it.
-_MOST_STAGES = 64
+# More stages than this are not worth it, and slots are numbered in 8 bits.
+_MOST_STAGES, MOST_SLOTS = 64, 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,8 @@ class _Builder:
     def outermost(self, node: Node) -> Stages:
         """The stages of the whole pattern."""
         piece = self._piece(node, (True, True))
+        if len({step.slot for step in piece.steps}) > MOST_SLOTS:
+            raise NoStagesError(f"the pattern has more than {MOST_SLOTS} components")
         barred = {step.stage for step in piece.steps if isinstance(step, Barrier)}
         return Stages(piece.count, tuple(reversed(piece.steps)), 0 in barred, piece.count - 1 in barred)
 

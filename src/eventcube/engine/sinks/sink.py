@@ -13,6 +13,7 @@ from eventcube.engine.output import Output
 from eventcube.engine.registry import import_all
 from eventcube.engine.rows import Rows
 from eventcube.engine.saved import Saved
+from eventcube.engine.stage_counts import Found
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
@@ -41,6 +42,10 @@ class Due(Protocol):
     @property
     def parts(self) -> Parts:
         """The nested parts, with what is kept of them."""
+
+    @property
+    def counted(self) -> Found | None:
+        """How many matches there are, for each event that ends some, if that was counted with other queries."""
 
     @property
     def execution_of_all(self) -> Execution:

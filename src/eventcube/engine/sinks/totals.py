@@ -49,8 +49,7 @@ class TotalsSink(GroupSink):
                 self.add(table, output)
         else:
             for keys, only in splits:
-                counts = StageCounts(self.counting, execution.store, only)
-                due.counters.events_counted += len(counts.rows)
+                counts = StageCounts(self.counting, execution.store, only, None if only else due.counted)
                 totals = Totals(self.groups, counts, output, keys)
                 due.counters.matches += totals.matches
                 if self.only_counts:
@@ -58,6 +57,7 @@ class TotalsSink(GroupSink):
                 else:
                     for table in totals.tables():
                         self._note(self.groups.add_weighted(table))
+                due.counters.events_counted += counts.walked
         return iter(())
 
     def _splits(self, output: Output, execution: Execution) -> list[_Split] | None:

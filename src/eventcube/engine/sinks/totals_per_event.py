@@ -27,11 +27,11 @@ class TotalsPerEventSink(Sink):
         execution = due.execution_of_all
         output = Output(self.plan, execution)
         rows = EventRows(self.plan.sink.results)
-        counts = StageCounts(counting, execution.store)
-        due.counters.events_counted += len(counts.rows)
+        counts = StageCounts(counting, execution.store, None, due.counted)
         totals = Totals(rows, counts, output, {})
         for table in totals.tables():
             rows.add_weighted(table)
         due.counters.matches += totals.matches
+        due.counters.events_counted += counts.walked
         if rows.partial is not None:
             yield from rows.batches(output, self.plan.sink.schema)
