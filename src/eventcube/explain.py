@@ -22,7 +22,7 @@ from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.explain import plan_text
 from eventcube.plan.explain_workload import workload_lines
 from eventcube.plan.parts import check_strategies
-from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.physical import MADE, PhysicalQuery
 from eventcube.plan.planned import plan_queries, plan_query, plan_together
 from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.frames import as_frame, is_spark, to_arrow
@@ -127,7 +127,7 @@ def _unseen(workloads: Sequence[WorkloadPlan], when: str) -> Iterator[str]:
 def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -> Iterator[str]:
     """What the optimizer chooses from; over events at hand, what it chooses and why."""
     parts = [part for part in parts_with_strategies(plan.program) if part.strategy == AUTO]
-    if not parts:
+    if not parts or plan.sink.name in MADE:
         return
     if isinstance(events, pa.Schema) or is_spark(events):
         yield "choices     by cost; ec.explain over events in this process, or analyze, estimates it"

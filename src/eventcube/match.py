@@ -180,7 +180,8 @@ def counting_queries(queries: Mapping[str, Query]) -> dict[str, Query]:
 
 def counting_query(query: Query) -> Query:
     """The query whose result is the number of matches."""
-    return replace(query, agg=(Aggregate("COUNT", alias="matches"),), group_by=(), having=(), returns=(), limit=None)
+    count = (Aggregate("COUNT", alias="matches"),)
+    return replace(query, agg=count, per=None, group_by=(), having=(), returns=(), limit=None)
 
 
 def limits_of(queries: Mapping[str, Query], limit: int | None = None) -> dict[str, int]:

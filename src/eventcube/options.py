@@ -32,6 +32,8 @@ UNITS_IN_MICROSECONDS = {
 
 
 AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
+# How aggregates are computed, beside auto.
+ENUMERATE = "enumerate"
 # How several queries share work.
 INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE = "independent", "top-down", "bottom-up", "chase"
 SHARINGS = (AUTO, INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE)
@@ -113,6 +115,15 @@ class MatchSettings(MeaningSettings, total=False):
             f"one of {', '.join(SHARINGS)}",
         ),
     ]
+    aggregates: Annotated[
+        str,
+        Setting(
+            AUTO,
+            "How AGG is computed: auto counts and adds up without making the matches where it can, enumerate makes "
+            "them all.",
+            f"{AUTO} or {ENUMERATE}",
+        ),
+    ]
     limit: Annotated[
         int | None, Setting(None, "The maximum number of matches; the earliest are kept.", "a whole number, or None")
     ]
@@ -186,6 +197,7 @@ class Options:
     concepts: Concepts | None
     strategy: StrategyChoice
     sharing: str
+    aggregates: str
     limit: int | None
     lateness: int
     idle_timeout: int | None = None
@@ -213,6 +225,7 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         concepts=_concepts(values["concepts"]),
         strategy=_strategy_choice(values["strategy"]),
         sharing=_sharing(values["sharing"]),
+        aggregates=_aggregates(values["aggregates"]),
         limit=_limit(values["limit"]),
         lateness=microseconds(values["lateness"]),
         idle_timeout=None if values["idle_timeout"] is None else microseconds(values["idle_timeout"]),
@@ -270,6 +283,14 @@ def _strategy_choice(value: Any) -> StrategyChoice:
 def _sharing(value: Any) -> str:
     if _text("sharing", value) not in SHARINGS:
         raise OptionError(f"unknown sharing {value!r}", code="EC401", hint=SETTINGS["sharing"].accepts)
+    return str(value)
+
+
+def _aggregates(value: Any) -> str:
+    if _text("aggregates", value) not in (AUTO, ENUMERATE):
+        raise OptionError(
+            f"unknown way to compute aggregates: {value!r}", code="EC401", hint=SETTINGS["aggregates"].accepts
+        )
     return str(value)
 
 

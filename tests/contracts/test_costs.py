@@ -126,10 +126,10 @@ def chosen(text: str) -> list[str]:
 )
 def test_explain_shows_the_choices_that_are_made(query: str, events: pa.Table, end: str) -> None:
     text = f"PATTERN {query}{end}"
-    runtime = ec.Runtime(text, type="type", schema=events.schema)
+    runtime = ec.Runtime(text, type="type", schema=events.schema, aggregates="enumerate")
     for _ in run(runtime, events):
         pass
-    shown = ec.explain(text, events, type="type")
+    shown = ec.explain(text, events, type="type", aggregates="enumerate")
     assert f"over the first {events.num_rows:,} events" in shown
     assert chosen(shown) == chosen(runtime.report())
     assert chosen(shown)
@@ -137,7 +137,7 @@ def test_explain_shows_the_choices_that_are_made(query: str, events: pa.Table, e
 
 @pytest.mark.parametrize("end", ["", " AGG COUNT(*)", " LIMIT 2000000"])
 def test_rare_inner_events_are_bound_first_whatever_becomes_of_matches(end: str) -> None:
-    shown = ec.explain(f"PATTERN {RARE}{end}", rare(20_000), type="type")
+    shown = ec.explain(f"PATTERN {RARE}{end}", rare(20_000), type="type", aggregates="enumerate")
     assert re.search(
         r"program: decided for flat \(\d+ calls?\)(, nested \(\d+ calls?\))?; estimated flat [\d,]+, nested", shown
     )

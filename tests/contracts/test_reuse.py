@@ -106,7 +106,7 @@ def draw_stream(rng: Random, size: int, steps: Sequence[int]) -> str:
 def check(queries: Sequence[Query], text: str, options: Options, case: str, cut: list[int]) -> Counter[str]:
     events = stream(text)
     with only_by(case) as used:
-        batches = list(engine_batches(queries, events, options, cut, {1}, separate=True))
+        batches = list(engine_batches(queries, events, options, cut, {1}, separate=True, aggregates="enumerate"))
     for i, query in enumerate(queries, 1):
         compare_rows(query, events, options, [batch for name, batch in batches if name == f"q{i}"], cut, {1})
     return used
@@ -186,7 +186,7 @@ def test_matches_that_later_batches_complete_are_kept(monkeypatch: pytest.Monkey
     events = pa.table({"ts": list(range(len(types))), "type": types})
 
     def run(sharing: str) -> tuple[dict[str, int], int]:
-        runtime = ec.Runtime(queries, type="type", separate=True, sharing=sharing)
+        runtime = ec.Runtime(queries, type="type", separate=True, sharing=sharing, aggregates="enumerate")
         found = [r for start in range(len(types)) for r in runtime.push(events.slice(start, 1))]
         counts = {name: batch.to_pylist()[0]["n"] for name, batch in [*found, *runtime.finish()]}
         return counts, runtime.counters["made"]

@@ -25,6 +25,9 @@ OPTIONS = options(type="kind")
 QUERIES = {
     "matches": "PATTERN SEQ(A a, B b) WITHIN 30 us RETURN a.x AS a, b.x AS b",
     "groups": "PATTERN SEQ(A a, B b) WITHIN 30 us GROUPBY a.x AGG COUNT(*) AS n, MAX(b.x) AS m",
+    "totals": "PATTERN SEQ(A a, B b) WITHIN 30 us GROUPBY b.x AGG COUNT(*) AS n, SUM(a.x) AS s",
+    "per event": "PATTERN SEQ(A a, B b) WITHIN 30 us AGG COUNT(*) AS n, MAX(b.x) AS m PER a HAVING n > 1",
+    "totals per event": "PATTERN SEQ(A a, B b) WITHIN 30 us AGG COUNT(*) AS n, MAX(b.x) AS m PER a HAVING n > 1",
     "earliest": "PATTERN SEQ(A a, B b, !C c) WITHIN 30 us RETURN a.x AS a, b.x AS b LIMIT 9",
 }
 
@@ -54,9 +57,15 @@ def test_the_result_does_not_depend_on_batches(name: str) -> None:
         assert matches == counted
 
 
-@pytest.mark.parametrize("name", ["matches", "groups", "earliest"])
+@pytest.mark.parametrize("name", ["matches", "totals", "totals per event", "earliest"])
 def test_the_clauses_of_a_query_choose_its_sink(name: str) -> None:
     assert _plan(QUERIES[name]).sink.name == name
+
+
+def test_groups_are_folded_from_matches_if_asked_for_or_needed() -> None:
+    chosen = options(type="kind", aggregates="enumerate")
+    assert plan_query(parse(QUERIES["totals"]), chosen.schema(EVENTS.schema), chosen).physical.sink.name == "groups"
+    assert _plan("PATTERN SEQ(A a, B b, b.x > a.x) WITHIN 30 us AGG COUNT(*)").sink.name == "groups"
 
 
 def test_every_sink_has_a_query() -> None:

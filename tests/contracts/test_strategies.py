@@ -190,7 +190,7 @@ def tools(text: str) -> pa.Table:
 
 
 def counted(query: str, text: str, strategy: str) -> tuple[int, dict[str, int]]:
-    runtime = ec.Runtime(query, type="type", strategy=strategy)
+    runtime = ec.Runtime(query, type="type", strategy=strategy, aggregates="enumerate")
     events = tools(text)
     found = [b.num_rows for i in range(events.num_rows) for b in runtime.push(events.slice(i, 1))]
     found += [b.num_rows for b in runtime.finish()]
@@ -249,7 +249,7 @@ def trades(count: int) -> pa.Table:
 
 
 def run(query: str, events: pa.Table, strategy: str, size: int) -> tuple[int, dict[str, int]]:
-    runtime = ec.Runtime(f"PATTERN {query} AGG COUNT(*)", type="type", strategy=strategy)
+    runtime = ec.Runtime(f"PATTERN {query} AGG COUNT(*)", type="type", strategy=strategy, aggregates="enumerate")
     for start in range(0, events.num_rows, size):
         list(runtime.push(events.slice(start, size)))
     (result,) = runtime.finish()

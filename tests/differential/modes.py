@@ -22,12 +22,14 @@ from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.optimizer import choose
+from eventcube.options import ENUMERATE
 from eventcube.plan.parts import nested_parts
 from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.changed import check_changed, draw_drilled
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.ended import check_ended, draw_ended
 from tests.differential.exact import draw_exact_case
 from tests.differential.gaps import rows_leave_in_the_middle
 from tests.differential.knobs import any_costs, any_of, in_chunks
@@ -36,6 +38,7 @@ from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
 from tests.differential.spread import check_spread, draw_spread
 from tests.differential.streamed import check_streamed, draw_streamed
+from tests.differential.totals import check_enumerated, check_totals, draw_many, draw_totals
 from tests.differential.workload import check_workload, draw_workload
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
@@ -128,7 +131,7 @@ def draw_nested(rng: Random) -> Case:
 def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str]) -> None:
     """Matches that are counted without being made are as many."""
     query = parse(f"{case.query.text} AGG COUNT(*)")
-    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy)
+    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy, aggregates=ENUMERATE)
     found = sum(n for b in batches for n in b.column(0).to_pylist())
     expected = len(oracle_matches(case.query, case.events, case.options))
     if found != expected:
@@ -209,6 +212,9 @@ MODES: Mapping[str, Mode] = {
     "drilled": Mode(draw_drilled, check_changed),
     "spread": Mode(draw_spread, check_spread),
     "stream": Mode(draw_streamed, check_streamed),
+    "totals": Mode(draw_totals, check_totals),
+    "many": Mode(draw_many, check_enumerated),
+    "ended": Mode(draw_ended, check_ended),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),

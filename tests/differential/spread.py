@@ -33,7 +33,7 @@ TASKS = 2
 
 
 def draw_spread(rng: Random) -> Workload:
-    """A workload of queries without LIMIT and AGG, most of them with windows of time."""
+    """A workload of queries without LIMIT and groups, most of them with windows of time."""
     case = draw_workload(rng)
     options = replace(case.options, partitioned=case.options.partitioned and chance(rng, 30))
     # Events are sorted before they come to a task.
@@ -44,8 +44,9 @@ def draw_spread(rng: Random) -> Workload:
 
 
 def _spreadable(query: Query, sliced: bool) -> Query:
-    within = _as_time(query.within) if sliced else query.within
-    return with_text(replace(query, agg=(), group_by=(), having=(), limit=None, within=within))
+    query = replace(query, within=_as_time(query.within) if sliced else query.within, limit=None)
+    # Groups are merged over tasks; the row of an event is in one of them.
+    return with_text(query if query.per is not None else replace(query, agg=(), group_by=(), having=()))
 
 
 def _as_time(within: TimeWindow | CountWindow | None) -> TimeWindow:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from eventcube.errors import OptionError
 from eventcube.language.parse import parse
-from eventcube.language.syntax import CountWindow, Query, TimeWindow
+from eventcube.language.syntax import Attribute, CountWindow, Every, Query, TimeWindow
 from eventcube.options import options as read_options
 from eventcube.runtime.shared_result import wide_form
 from eventcube.schema import LATE_ROWS, MATCH_ID
@@ -30,6 +30,7 @@ from tests.differential.workload import draw_workload, lateness_of
 from tests.oracle.brute import positive_variables
 from tests.oracle.clauses import with_results
 from tests.oracle.generate import Workload, draw_case, draw_tangled_case, to_arrow
+from tests.oracle.patterns import always_last, looks_ahead, unconditional
 from tests.oracle.quals import TICK, chance
 from tests.oracle.text import query_to_text
 from tests.unit.spark.buckets import FakeStream, bucket_task
@@ -47,18 +48,28 @@ def draw_streamed(rng: Random) -> Workload:
         workload = Workload((query,), case.events, case.options)
     else:
         workload = draw_workload(rng)
-        plain = (replace(query, returns=(), agg=(), group_by=()) for query in workload.queries)
+        plain = (replace(query, returns=(), agg=(), per=None, group_by=()) for query in workload.queries)
         workload = workload._replace(queries=tuple(plain))
     windows = [CountWindow(rng.choice([3, 6])), TimeWindow(rng.choice([4, 9]) * TICK)]
-    queries = (
-        replace(query, within=query.within or rng.choice(windows), limit=None, having=()) for query in workload.queries
-    )
+    queries = [replace(query, within=query.within or rng.choice(windows), limit=None) for query in workload.queries]
+    queries = [query if gives_once(query) else replace(query, having=()) for query in queries]
     workload = workload._replace(queries=tuple(parse(query_to_text(query)) for query in queries))
     if chance(rng, 50):
         return workload
     late = {id(e): e.ts + rng.choice([0, 0, 1, 3, 8]) * TICK for e in workload.events}
     arrived = sorted(workload.events, key=lambda e: late[id(e)])
     return workload._replace(events=[replace(e, id=i) for i, e in enumerate(arrived)])
+
+
+def gives_once(query: Query) -> bool:
+    """Whether each row of a query is given once: of an event, or of a bucket that matches to come cannot fall into."""
+    if query.per is not None:
+        return True
+    always = {c.name for c in unconditional(query.pattern)}
+    buckets = [item.value.value for item in query.group_by if isinstance(item.value, Every)]
+    times = [b.var for b in buckets if isinstance(b, Attribute) and b.name == "ts" and b.var in always]
+    last = None if looks_ahead(query.pattern) else always_last(query.pattern)
+    return (isinstance(query.within, TimeWindow) and bool(times)) or last in times
 
 
 def check_streamed(case: Workload, rng: Random) -> int:
@@ -293,8 +304,8 @@ class _Run:
 
 
 def _latest(query: Query, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """What comes last for a group is its row."""
-    if not query.agg:
+    """What comes last for a group is its row, unless groups come once."""
+    if not query.agg or gives_once(query):
         return batches
     rows = [batch.slice(i, 1) for batch in batches for i in range(batch.num_rows)]
     return [*{tuple(shown(column)[0] for column in row.columns[: len(query.group_by)]): row for row in rows}.values()]

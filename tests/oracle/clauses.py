@@ -14,6 +14,7 @@ from eventcube.language.syntax import (
     Call,
     Column,
     Comparison,
+    Every,
     IsNull,
     Item,
     Level,
@@ -26,40 +27,73 @@ from eventcube.language.syntax import (
 )
 from tests.oracle.brute import positive_variables
 from tests.oracle.generate import Options
-from tests.oracle.quals import ARITHMETIC, LOOSE, chance, random_function, random_text
-from tests.oracle.text import query_to_text
+from tests.oracle.patterns import always_first, always_last, looks_ahead
+from tests.oracle.quals import ARITHMETIC, LOOSE, TICK, chance, random_function, random_text
+from tests.oracle.text import with_text
 
 
 def with_results(rng: Random, query: Query, options: Options) -> Query:
     """The query with a RETURN (and now and then a LIMIT), or with AGG and perhaps GROUPBY."""
-    names = positive_variables(query.pattern)
     if chance(rng, 50):
-        group_by, agg = _groups(rng, names, options), _aggregates(rng, names)
-        having = _having(rng, names, group_by, agg) if chance(rng, 35) else ()
-        changed = replace(query, group_by=group_by, agg=agg, having=having, returns=(), limit=None)
-    else:
-        limit = rng.randint(1, 5) if chance(rng, 25) else None
-        changed = replace(query, returns=_returns(rng, names, options), group_by=(), agg=(), having=(), limit=limit)
-    return replace(changed, text=query_to_text(changed))
+        return with_groups(rng, query, options)
+    limit = rng.randint(1, 5) if chance(rng, 25) else None
+    returns = _returns(rng, positive_variables(query.pattern), options)
+    return with_text(replace(query, returns=returns, group_by=(), agg=(), per=None, having=(), limit=limit))
+
+
+def with_groups(rng: Random, query: Query, options: Options) -> Query:
+    """The query with AGG, and perhaps GROUPBY or PER."""
+    names = positive_variables(query.pattern)
+    group_by, agg, per = _groups(rng, names, options), _aggregates(rng, names), None
+    if (ends := ends_of(query)) and chance(rng, 35):
+        group_by, per = (), Variable(rng.choice(ends))
+    having = _having(rng, names, group_by, agg) if chance(rng, 35) else ()
+    return with_text(replace(query, group_by=group_by, agg=agg, per=per, having=having, returns=(), limit=None))
+
+
+# Lengths of buckets: some divide an hour, some are longer than the events of a case last.
+LENGTHS = (
+    *(n * TICK for n in (1, 2, 4, 5, 7, 7, 11, 10)),
+    *(n * 60_000 * TICK for n in (15, 60, 90, 1440, 2000, 10080)),
+)
+
+
+def ends_of(query: Query) -> list[str]:
+    """The variables that PER can name: of the first event, or of the last where nothing looks ahead."""
+    first, last = always_first(query.pattern), always_last(query.pattern)
+    ends = [first, None if looks_ahead(query.pattern) else last]
+    return [name for name in ends if name is not None]
 
 
 def _returns(rng: Random, names: Sequence[str], options: Options) -> tuple[Item, ...]:
-    items: list[Value | Variable | Level] = [
+    items: list[Value | Variable | Level | Every] = [
         Variable(rng.choice(names)) if chance(rng, 25) else _any_value(rng, names) for _ in range(rng.randint(1, 4))
     ]
+    if chance(rng, 10):
+        items.append(_every(rng, names))
     if options.concepts and chance(rng, 30):
         items.append(_level(rng, names))
     return tuple(Item(item, f"r{i}") for i, item in enumerate(items))
 
 
 def _groups(rng: Random, names: Sequence[str], options: Options) -> tuple[Item, ...]:
-    items: list[Value | Variable | Level] = [
+    items: list[Value | Variable | Level | Every] = [
         Variable(rng.choice(names)) if options.typed and chance(rng, 35) else _any_value(rng, names)
         for _ in range(rng.choice([0, 1, 1, 1, 2]))
     ]
+    if chance(rng, 40):
+        # Mostly groups that are final before the input ends.
+        items = [_every(rng, names), *rng.sample(items, rng.randint(0, len(items)))]
     if options.concepts and chance(rng, 40):
         items.append(_level(rng, names))
     return tuple(Item(item, f"g{i}") for i, item in enumerate(items))
+
+
+def _every(rng: Random, names: Sequence[str]) -> Every:
+    time: Value = Attribute(rng.choice(names), "ts" if chance(rng, 80) else "t")
+    if chance(rng, 10):
+        time = Call("COALESCE", (time, Attribute(rng.choice(names), "ts")))
+    return Every(time, rng.choice(LENGTHS))
 
 
 def _level(rng: Random, names: Sequence[str]) -> Level:
@@ -94,7 +128,7 @@ def _aggregates(rng: Random, names: Sequence[str]) -> tuple[Aggregate, ...]:
         function = rng.choice(["COUNT", "COUNT", "DISTINCT", "SUM", "AVG", "MIN", "MAX"])
         argument: Value | None
         if function == "DISTINCT":
-            found.append(Aggregate("COUNT", _any_value(rng, names), f"a{i}", distinct=True))
+            found.append(Aggregate("COUNT", _any_value(rng, names), f"agg{i}", distinct=True))
             continue
         if function == "COUNT" and chance(rng, 60):
             argument = None
@@ -102,7 +136,7 @@ def _aggregates(rng: Random, names: Sequence[str]) -> tuple[Aggregate, ...]:
             argument = _delay(rng, names) if chance(rng, 25) else _number(rng, names)
         else:
             argument = _any_value(rng, names)
-        found.append(Aggregate(function, argument, f"a{i}"))
+        found.append(Aggregate(function, argument, f"agg{i}"))
     return tuple(found)
 
 

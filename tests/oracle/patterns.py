@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import assert_never
@@ -176,3 +176,45 @@ def _pattern(part: Part) -> Pattern:
 def random_quals(rng: Random, own: Sequence[str], outer: Sequence[str], counts: Sequence[int]) -> tuple[Qual, ...]:
     """As many quals as one of the counts says."""
     return tuple(random_qual(rng, own, outer) for _ in range(rng.choice(counts)))
+
+
+def always_first(pattern: Pattern) -> str | None:
+    """The component that has the first event of every match, if one always has."""
+    return _at_end(pattern, 0)
+
+
+def always_last(pattern: Pattern) -> str | None:
+    """The component that has the last event of every match, if one always has."""
+    return _at_end(pattern, -1)
+
+
+def _at_end(pattern: Pattern, end: int) -> str | None:
+    if isinstance(pattern, Component):
+        return pattern.name
+    parts = [p for p in pattern.parts if not isinstance(p, Not)]
+    if isinstance(pattern, Seq) or len(parts) == 1:
+        return _at_end(parts[end], end)
+    return None
+
+
+def unconditional(pattern: Pattern) -> Iterator[Component]:
+    """The components that every match binds."""
+    if isinstance(pattern, Component):
+        yield pattern
+    elif not isinstance(pattern, Or):
+        for part in pattern.parts:
+            if not isinstance(part, Not):
+                yield from unconditional(part)
+
+
+def looks_ahead(pattern: Pattern) -> bool:
+    """Whether something negated after the last events of a match is sought up to the end of the window."""
+    match pattern:
+        case Component():
+            return False
+        case Seq(parts=parts):
+            last = parts[-1]
+            return isinstance(last, Not) or looks_ahead(last)
+        case And(parts=parts) | Or(parts=parts):
+            return any(looks_ahead(p) for p in parts if not isinstance(p, Not))
+    assert_never(pattern)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from eventcube.errors import Span
-from eventcube.language.syntax import Aggregate, Column, Item, Level, Literal, Query, Value, Variable
+from eventcube.language.syntax import Aggregate, Column, Every, Item, Level, Literal, Query, Value, Variable
 from tests.oracle.brute import Event, Match, evaluate, positive_variables
+from tests.oracle.functions import zone_of
 from tests.oracle.qualify import computed, truth, value_of
+from tests.oracle.zones import bucket_start
 
 Row = tuple[Any, ...]
 
@@ -20,16 +23,18 @@ def evaluate_rows(
     """The rows a query returns, an event shown by its id, NaN as None.
 
     Without AGG: one row for each match, in the order of `evaluate`. With AGG: one row for each group, its key and then
-    the aggregates, in the order the groups are first met; without GROUPBY there is exactly one group.
+    the aggregates, in the order the groups are first met; without GROUPBY there is exactly one group. With PER: one row
+    for each event that the component is bound to in some match, the event and then the aggregates.
     """
     by_id = {e.id: e for e in events}
     bindings = [_bound(m, by_id) for m in evaluate(query, events, typed=typed, concepts=concepts)]
     if not query.agg:
         items = query.returns or tuple(Item(Variable(v)) for v in positive_variables(query.pattern))
         return [tuple(_returned(item, bound, concepts or {}) for item in items) for bound in bindings]
-    groups: dict[Row, list[Mapping[str, Event]]] = {} if query.group_by else {(): []}
+    groups: dict[Row, list[Mapping[str, Event]]] = {} if query.group_by or query.per else {(): []}
     for bound in bindings:
-        groups.setdefault(tuple(_group(item, bound, concepts or {}) for item in query.group_by), []).append(bound)
+        key = tuple(_group(item, bound, concepts or {}) for item in query.group_by)
+        groups.setdefault(key if query.per is None else (bound[query.per.name].id,), []).append(bound)
     return [
         (*key, *(_aggregated(a, members) for a in query.agg))
         for key, members in groups.items()
@@ -39,8 +44,9 @@ def evaluate_rows(
 
 def _having(query: Query, key: Row, members: Sequence[Mapping[str, Event]]) -> bool:
     """Whether HAVING holds: its aggregates and columns become constants, so that no variable is left."""
-    known: dict[Any, Any] = {item.value: part for item, part in zip(query.group_by, key, strict=True)}
-    known |= {Column(item.alias or ""): part for item, part in zip(query.group_by, key, strict=True)}
+    keys = [] if query.per is not None else list(zip(query.group_by, key, strict=True))
+    known: dict[Any, Any] = {item.value: part for item, part in keys}
+    known |= {Column(item.alias or ""): part for item, part in keys}
     known |= {Column(a.alias or ""): _aggregated(a, members) for a in query.agg}
 
     def constant(node: Any) -> Any:
@@ -67,6 +73,10 @@ def _returned(item: Item, bound: Mapping[str, Event], parents: Mapping[str, str]
             return bound[name].id if name in bound else None
         case Level() as level:
             return _at_level(level, bound, parents)
+        case Every(value=value, microseconds=length):
+            time = value_of(value, bound)
+            zone = zone_of(value, next(iter(bound.values())).zones)
+            return None if time is None else bucket_start(math.floor(time), length, zone and zone.key)
         case value:
             return value_of(value, bound)
 

@@ -20,6 +20,7 @@ from eventcube.language.syntax import (
     Component,
     CountWindow,
     Duration,
+    Every,
     In,
     IsNull,
     Item,
@@ -61,7 +62,8 @@ def query_to_text(query: Query) -> str:
     if query.group_by:
         clauses.append("GROUPBY " + ", ".join(map(_item, query.group_by)))
     if query.agg:
-        clauses.append("AGG " + ", ".join(map(_aggregate, query.agg)))
+        per = "" if query.per is None else f" PER {query.per.name}"
+        clauses.append("AGG " + ", ".join(map(_aggregate, query.agg)) + per)
     if query.having:
         clauses.append("HAVING " + ", ".join(map(_qual, query.having)))
     match query.within:
@@ -172,6 +174,8 @@ def _item(item: Item) -> str:
             shown = name
         case Level(name=name, level=level):
             shown = f"{name} AT LEVEL {level}"
+        case Every(value=value, microseconds=us):
+            shown = f"{_value(value)} EVERY {_duration(us)}"
         case value:
             shown = _value(value)
     return shown if item.alias is None else f"{shown} AS {item.alias}"

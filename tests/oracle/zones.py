@@ -10,7 +10,9 @@ from eventcube.language.syntax import Arithmetic, Attribute, Call, Duration, Lit
 from tests.oracle.event import Event
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-DAY = 86_400_000_000
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+_MONDAY = (datetime(2000, 1, 3, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
 Bound = Mapping[str, Event]
 
@@ -44,6 +46,33 @@ def _read(value: Value, bound: Bound, column: Attribute | None) -> Value:
         case Call(function=function, arguments=arguments):
             return Call(function, tuple(beside(arguments, bound, column)))
     return value
+
+
+def bucket_start(instant: int, length: int, zone: str | None) -> int:
+    """When the bucket of so many microseconds begins that an instant lies in.
+
+    Buckets follow each other from a Monday on, as clocks show it. In a zone those of up to an hour that divide it are
+    cut from the hour that is; others begin when clocks first show their start, or the first time after it.
+    """
+    shown = instant if zone is None else instant + offset_at(instant, zone)
+    into = (shown - _MONDAY) % length
+    if zone is None or HOUR % length == 0:
+        return instant - into
+    return first_at_least(shown - into, zone)
+
+
+def first_at_least(shown: int, zone: str) -> int:
+    """When clocks of a zone first show a time, or the first one after it where they skip it."""
+    offsets = [offset_at(shown + shift, zone) for shift in (-2 * DAY, 2 * DAY)]
+    showing = [shown - offset for offset in offsets if offset_at(shown - offset, zone) == offset]
+    if showing:
+        return min(showing)
+    # The end of the gap, by bisection: before it the clock is behind, from then on ahead.
+    low, high = shown - max(offsets), shown - min(offsets)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle + offset_at(middle, zone) >= shown else (middle, high)
+    return high
 
 
 def first_instant(shown: int, zone: str) -> int:

@@ -11,6 +11,7 @@ from tests.golden.titled import read_titled
 
 from eventcube.errors import QuerySyntaxError
 from eventcube.language import syntax as s
+from eventcube.language.build_clauses import LONGEST_BUCKET
 from eventcube.language.functions import FUNCTIONS
 from eventcube.language.identifiers import KEYWORDS
 from eventcube.language.like import wrong_escape
@@ -45,6 +46,7 @@ words = [
     "interval",
     "x1",
     "every",
+    "per",
     "followed",
     "select",
     "define",
@@ -148,7 +150,8 @@ def patterns(draw: st.DrawFn, taken: set[str], depth: int = 3) -> s.Pattern:
 
 aliases = st.none() | names
 levels = st.builds(s.Level, names, st.integers(1, 9))
-items = st.builds(s.Item, st.builds(s.Variable, names) | levels | values, aliases)
+buckets = st.builds(s.Every, values, st.integers(1, LONGEST_BUCKET))
+items = st.builds(s.Item, st.builds(s.Variable, names) | levels | buckets | values, aliases)
 aggregates = st.one_of(
     st.builds(s.Aggregate, st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"]), values, aliases),
     st.builds(s.Aggregate, st.just("COUNT"), st.none(), aliases),
@@ -169,10 +172,14 @@ def queries(draw: st.DrawFn) -> s.Query:
     grouped: list[s.Item] = []
     computed: list[s.Aggregate] = []
     returned: list[s.Item] = []
+    per: s.Variable | None = None
     if draw(st.booleans()):
         columns = draw(st.lists(items | aggregates, max_size=4, unique_by=column_name))
         computed = [c for c in columns if isinstance(c, s.Aggregate)]
         grouped = [c for c in columns if isinstance(c, s.Item)] if computed else []
+        if computed and not grouped and draw(st.booleans()):
+            others = {column_name(c) for c in computed}
+            per = s.Variable(draw(names.filter(lambda name: name not in others)))
     else:
         returned = draw(st.lists(items, max_size=3, unique_by=column_name))
     return s.Query(
@@ -182,6 +189,7 @@ def queries(draw: st.DrawFn) -> s.Query:
         partition_by=tuple(draw(st.lists(st.builds(s.Column, names), max_size=2))),
         group_by=tuple(grouped),
         agg=tuple(computed),
+        per=per,
         having=draw(having) if computed else (),
         within=draw(st.none() | windows),
         returns=tuple(returned),
@@ -193,6 +201,14 @@ def queries(draw: st.DrawFn) -> s.Query:
 @example(s.Query(s.Component("group", "by")))
 @example(s.Query(s.Component("at", "level")))
 @example(s.Query(s.Component("partition", "by")))
+@example(s.Query(s.Component("per", "per"), agg=(s.Aggregate("COUNT", alias="per"),), per=s.Variable("every")))
+@example(
+    s.Query(
+        s.Component("every", "every"),
+        group_by=(s.Item(s.Every(s.Attribute("every", "every"), 1)),),
+        agg=(s.Aggregate("COUNT"),),
+    )
+)
 def test_a_printed_query_parses_to_itself(query: s.Query) -> None:
     # Texts of trees tell 1 from 1.0 and TRUE, which are equal in Python.
     assert repr(parse(print_query(query))) == repr(query)

@@ -71,6 +71,16 @@ QUERIES = {
     "groups": f"PATTERN SEQ(A a, B b) {WITHIN} GROUPBY a.k, b.name AGG COUNT(*), SUM(a.o), MIN(b.ts), MAX(b.name), "
     "AVG(b.ts - a.ts) AS d, AVG(a.o) AS m, MIN(a.price) AS p, SUM(b.ts - a.ts) AS s",
     "groups by floats": f"PATTERN SEQ(A a, B b) {WITHIN} GROUPBY a.x, a AGG COUNT(b.k)",
+    "groups by time": f"PATTERN SEQ(A a, B b) {WITHIN} GROUPBY b.ts EVERY 250 ms AS t, a.k "
+    "AGG COUNT(*) HAVING COUNT(*) > 1",
+    "groups by time, keyed": "PATTERN SEQ(A a, C c, a.k = c.k) WITHIN 300 ms GROUPBY a.ts EVERY 1 s AS t AGG COUNT(*)",
+    "starts of buckets": f"PATTERN SEQ(A a, B b) {WITHIN} RETURN a.id, b.ts EVERY 70 ms AS t",
+    "rows of last events": f"PATTERN SEQ(A a, B b) {WITHIN} AGG COUNT(*) AS n, AVG(a.o) AS m PER b HAVING n > 2",
+    "rows of first events": f"PATTERN SEQ(A a, B b) {WITHIN} AGG COUNT(DISTINCT b.name) AS n, MAX(b.ts) AS t PER a",
+    "rows of last events, keyed": "PATTERN SEQ(A a, C c, a.k = c.k) WITHIN 300 ms AGG COUNT(*), MIN(a.price) PER c",
+    "rows of first events, keyed": "PATTERN SEQ(A a, C c, a.k = c.k) WITHIN 300 ms AGG COUNT(*) PER a",
+    "rows, negation at both ends": f"PATTERN SEQ(!D d, A a, B b, !C c) {WITHIN} AGG COUNT(*) PER a",
+    "rows, count window": "PATTERN SEQ(A a, B b) WITHIN 9 events AGG COUNT(*) AS n PER a",
     "groups none": f"PATTERN SEQ(A a, Z b) {WITHIN} GROUPBY a.k AGG COUNT(*)",
 }
 

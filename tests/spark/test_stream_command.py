@@ -146,6 +146,17 @@ def test_rows_are_left_out_though_a_column_has_another_type_in_them(call: Call) 
     assert refused.stderr.startswith("error[EC607]: column 'p' is string in the events, and list<element: int64>")
 
 
+def test_groups_by_time_are_written_once(call: Call, arrivals: Arrivals) -> None:
+    events = random_table(300, 150)
+    query = f"{PAIRS} GROUPBY b.ts EVERY 20 seconds AS t AGG COUNT(*) AS n HAVING n > 2"
+    arguments = ("stream", query, "incoming", "--type", "kind", "--lateness", "5 seconds", "--once", "--out", "groups")
+    for table in (events.slice(0, 150), events.slice(150), table_of(["other"], [1000], [1])):
+        arrivals.write(table)
+        assert call(*arguments, "--checkpoint", "checkpoint", "--quiet").exit_code == 0
+    expected = ec.match(events, query, time="ts", type="kind")
+    assert rows_of(written("groups").cast(expected.schema)) == rows_of(expected)
+
+
 @pytest.mark.parametrize("query", ["PATTERN SEQ(A a, B b, !D d)", "PATTERN SEQ(!D d, A a, B b)", PAIRS[:32]])
 def test_what_a_watermark_decides_in_time_slices_and_by_key(query: str, spark: SparkSession) -> None:
     events, query = random_table(1500, 600), f"{query} WITHIN 2 seconds"

@@ -335,6 +335,54 @@ class TestWatermarks:
         assert ec.late_rows(matches).isStreaming
 
 
+class TestRowsThatEnd:
+    """Rows of events, and groups by buckets of time: each is written once."""
+
+    PAIR = "PATTERN SEQ(A a, B b, a.k = b.k) WITHIN 20 seconds"
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            pytest.param(f"{PAIR} AGG COUNT(*) AS n, AVG(b.ts - a.ts) AS wait PER b HAVING n > 1", id="last"),
+            pytest.param(f"{PAIR} AGG COUNT(*) AS n, COUNT(DISTINCT b.id) AS d PER a", id="first"),
+            pytest.param("PATTERN SEQ(A a, B b, !C c) WITHIN 3 seconds AGG COUNT(*) AS n PER a", id="looking ahead"),
+            pytest.param(f"{PAIR} GROUPBY b.ts EVERY 20 seconds AS t AGG COUNT(*) AS n HAVING n > 2", id="groups"),
+            pytest.param(f"{PAIR} GROUPBY a.k AS k, a.ts EVERY 20 seconds AS t AGG COUNT(*) AS n", id="groups, keyed"),
+            pytest.param(
+                "PATTERN SEQ(A a, B b) WITHIN 5 events GROUPBY b.ts EVERY 20 seconds AS t AGG COUNT(*) AS n",
+                id="groups, count window",
+            ),
+        ],
+    )
+    def test_each_row_is_written_once(self, query: str, folder: Folder, sink: Sink) -> None:
+        events = random_table(300, 150)
+        order = {"order_by": "id"} if "events" in query else {}
+        folder.write(*cut(events, 3))
+        found = sink.run(ec.match(folder.stream, query, lateness=LATENESS, **SETTINGS, **order))
+        # Some are final before the input ends.
+        assert found.num_rows > 0
+        # Another frame, and so no live copies: what is left goes on from the checkpoint.
+        folder.write(table_of(["other"], [1000], [1]), table_of(["other"], [1100], [1]))
+        found = sink.run(ec.match(folder.stream, query, lateness=LATENESS, **SETTINGS, **order))
+        assert rows_of(found) == rows_of(ec.match(events, query, **SETTINGS, **order))
+
+    @pytest.mark.parametrize(
+        "groups",
+        [
+            pytest.param("WITHIN 9 events GROUPBY a.ts EVERY 1 minute", id="not the last event of a window of events"),
+            pytest.param("WITHIN 9 s GROUPBY b.ts + 1 s EVERY 1 minute", id="a computed time"),
+        ],
+    )
+    def test_groups_by_time_that_have_no_end(self, groups: str, folder: Folder, tmp_path: Path) -> None:
+        folder.write(table_of(["A"], [1], [1]))
+        query = f"PATTERN SEQ(A a, B b) {groups} AGG COUNT(*) AS n"
+        with pytest.raises(OptionError, match="EC492"):
+            ec.match(folder.stream, f"{query} HAVING n > 1", **SETTINGS)
+        writer = ec.match(folder.stream, query, **SETTINGS).writeStream.format("noop")
+        with pytest.raises(OptionError, match="EC498"):
+            writer.option("checkpointLocation", str(tmp_path / "c")).start()
+
+
 class TestCube:
     CUBE = ec.Cube(
         {"any": "PATTERN SEQ(X x, B b, x.k = b.k) WITHIN 20 seconds"}, concepts={"X": ["A", "C"]}, type="kind"

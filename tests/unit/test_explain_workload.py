@@ -16,7 +16,7 @@ COLUMNS = pa.schema({"ts": pa.int64(), "type": pa.string(), "v": pa.int64()})
 
 
 def test_the_tree_of_several_queries() -> None:
-    text = ec.explain(QUERIES, COLUMNS, type="type")
+    text = ec.explain(QUERIES, COLUMNS, type="type", aggregates="enumerate")
     assert text.partition("\n\n")[2].splitlines() == [
         "reads       ts, type, v, once for all queries",
         # Those of `trailing` see events of the next slice, too.
@@ -73,8 +73,15 @@ def test_a_fixed_plan_needs_no_events() -> None:
 def test_over_events_it_says_what_is_chosen() -> None:
     size = 20_000
     table = pa.table({"ts": range(size), "type": ["ABCD"[i % 4] for i in range(size)], "v": range(size)})
-    text = ec.explain(QUERIES, table, type="type")
+    text = ec.explain(QUERIES, table, type="type", aggregates="enumerate")
     assert "one, two: bound from their first components on; estimated" in text
     counted = ec.explain(QUERIES, table, type="type", analyze=True)
     assert "measured" in counted
     assert "candidates" in counted
+
+
+def test_aggregates_without_matches_have_no_steps() -> None:
+    text = ec.explain(QUERIES, COLUMNS, type="type")
+    assert "aggregates  of one: without making matches, counted by stages" in text
+    assert "steps of two, first:" in text
+    assert "one:\n" not in text

@@ -102,7 +102,7 @@ def _command_options(command: str) -> dict[str, click.Option]:
     [
         ("run", {*STREAMED, "sharing"}),
         ("explain", {*STREAMED, "until", "limit", "sharing"}),
-        ("check", {*STREAMED, "until", "limit", "strategy", "sharing"}),
+        ("check", {*STREAMED, "until", "limit", "strategy", "sharing", "aggregates"}),
         # --late PATH stands for keep_late.
         ("stream", {"until", "limit", "sharing", "keep_late", "match_id"}),
     ],

@@ -20,7 +20,7 @@ from eventcube.optimizer.chase import Chase
 from eventcube.optimizer.derivations import DerivationChoice
 from eventcube.optimizer.reuse_costs import ReuseCosts
 from eventcube.optimizer.workings import Workings
-from eventcube.options import options
+from eventcube.options import ENUMERATE, options
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Step
 from eventcube.plan.workload import Derivation, WorkloadPlan
@@ -42,7 +42,7 @@ class Run:
 
 def plans_of(texts: Mapping[str, str], columns: pa.Schema, concepts: Concepts | None) -> dict[str, Planned]:
     """Each query planned by itself."""
-    chosen = options(time="ts", type="symbol", concepts=concepts)
+    chosen = options(time="ts", type="symbol", concepts=concepts, aggregates=ENUMERATE)
     schema = chosen.schema(columns)
     return {name: plan_query(parse(text), schema, chosen) for name, text in texts.items()}
 

@@ -25,6 +25,7 @@ from eventcube.bench.trades import Trades
 from eventcube.bench.workload import Sequence as Query
 from eventcube.bench.workload import related_queries
 from eventcube.match import match, match_all
+from eventcube.options import ENUMERATE
 
 NUMBERS = (1, 10, 50, 200)
 KINDS = ("count", "matches")
@@ -92,12 +93,12 @@ def bench_many(
 
 def together(table: pa.Table, queries: Sequence[Query], kind: str) -> Answers:
     """The results of the queries in one run."""
-    return match_all(table, {q.name: _text(q, kind) for q in queries}, time="ts", type="symbol")
+    return match_all(table, {q.name: _text(q, kind) for q in queries}, time="ts", type="symbol", aggregates=ENUMERATE)
 
 
 def one_after_the_other(table: pa.Table, queries: Sequence[Query], kind: str) -> Answers:
     """The results of the queries, each in a run of its own."""
-    return {q.name: match(table, _text(q, kind), time="ts", type="symbol") for q in queries}
+    return {q.name: match(table, _text(q, kind), time="ts", type="symbol", aggregates=ENUMERATE) for q in queries}
 
 
 def by_duckdb(

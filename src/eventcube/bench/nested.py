@@ -21,6 +21,7 @@ from eventcube.bench.checksum import Checksum, checksum, same_matches
 from eventcube.bench.measure import Column, grouped, machine, one_core, save, screen, widths
 from eventcube.bench.plots import Picture, draw
 from eventcube.bench.trades import SYMBOLS, Trades
+from eventcube.options import ENUMERATE
 from eventcube.runtime.runtime import Runtime
 
 SECOND = 1_000_000
@@ -317,7 +318,9 @@ def _rows(
 
 
 def _batches(query: str, pushes: Sequence[pa.Table], strategy: str) -> Iterator[pa.RecordBatch]:
-    runtime = Runtime(query, type="symbol", strategy=strategy, schema=pushes[0].schema, advise=False)
+    runtime = Runtime(
+        query, type="symbol", strategy=strategy, aggregates=ENUMERATE, schema=pushes[0].schema, advise=False
+    )
     for piece in pushes:
         yield from runtime.push(piece)
     yield from runtime.finish()
@@ -325,7 +328,9 @@ def _batches(query: str, pushes: Sequence[pa.Table], strategy: str) -> Iterator[
 
 def _run(query: str, pushes: Sequence[pa.Table], strategy: str) -> tuple[float, dict[str, int]]:
     gc.collect()
-    runtime = Runtime(query, type="symbol", strategy=strategy, schema=pushes[0].schema, advise=False)
+    runtime = Runtime(
+        query, type="symbol", strategy=strategy, aggregates=ENUMERATE, schema=pushes[0].schema, advise=False
+    )
     begun = time.perf_counter()
     for piece in pushes:
         _read(lambda piece=piece: runtime.push(piece))  # type: ignore[misc]

@@ -20,6 +20,7 @@ from eventcube.cli.compiling import compile_loops
 from eventcube.cli.progress import working
 from eventcube.cli.screen import screen
 from eventcube.errors import OptionError
+from eventcube.options import ENUMERATE
 
 if TYPE_CHECKING:
     from eventcube.bench.transit import Transit
@@ -65,7 +66,10 @@ def demo_cube(events: int, seed: int, out: Path, program: str) -> int:
     click.echo()
     agree = _report(cube, made.matches, found)
     click.echo(f"Counted in this process in {seconds:.1f} s.\n")
-    _show_work("What sharing saves", {"each query by itself (independent)": alone, "together (auto)": shared})
+    _show_work(
+        "What sharing saves where matches are made",
+        {"each query by itself (independent)": alone, "together (auto)": shared},
+    )
 
     click.echo("\nThe same cube over a stream, which keeps matches of 30 days. The readings come in ten pushes. Then:")
     click.echo(f"who of those by Austin and Dallas was in a shelter in Tulsa? A drill-down of {DRILLED} at position 4:")
@@ -102,7 +106,12 @@ def _count(cube: Cube, made: Transit, sharing: str) -> tuple[dict[str, int], Wor
     counters = Counts()
     with working("counting matches"):
         counts = cube.counts(
-            made.events, type="place", partition_by="person", sharing=sharing, counters=counters
+            made.events,
+            type="place",
+            partition_by="person",
+            sharing=sharing,
+            aggregates=ENUMERATE,
+            counters=counters,
         ).to_pylist()
     return {row["query"]: row["matches"] for row in counts}, {name: counters[name] for name in ("made", "candidates")}
 

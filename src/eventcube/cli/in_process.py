@@ -122,11 +122,15 @@ class InProcess:
         check()
         earliest, total = self.schema.empty_table(), 0
         grouped = isinstance(self.asked, Query) and self.asked.agg
-        order = [(name, "ascending") for name in (self.schema.names if grouped else ("end", "start"))]
+        order = self.schema.names if grouped else ("end", "start")
         for batch in self.batches():
             total += batch.num_rows
             earliest = pa.concat_tables([earliest, pa.Table.from_batches([batch], self.schema)])
-            earliest = earliest.sort_by(order).slice(0, most)
+            # Events go by their time.
+            columns = [_sortable(earliest.column(name), self.options.time) for name in order]
+            names = [str(i) for i in range(len(order))]
+            rows = pc.sort_indices(pa.table(columns, names), [(name, "ascending") for name in names])
+            earliest = earliest.take(rows[:most])
         return earliest, total
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -176,3 +180,7 @@ def _counted(column: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
     for count in pc.value_counts(column).to_pylist():
         if count["values"] is not None:
             yield str(count["values"]), int(count["counts"])
+
+
+def _sortable(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
+    return pc.struct_field(column, time) if pa.types.is_struct(column.type) else column

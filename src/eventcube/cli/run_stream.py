@@ -15,7 +15,7 @@ import click
 from eventcube.cli.compiling import compile_loops
 from eventcube.cli.on_spark import Spark, spark_settings
 from eventcube.cli.outputs import refuse_overlap
-from eventcube.cli.query import Asked, each_query
+from eventcube.cli.query import Asked
 from eventcube.cli.stream_options import StreamOptions
 from eventcube.cli.stream_output import ScreenSink, WriteBatch
 from eventcube.cli.stream_source import FileSource, Topic, TopicSource, find_source, read_topic
@@ -27,6 +27,7 @@ from eventcube.signals import signals_wait
 from eventcube.spark.batch import match_stream
 from eventcube.spark.checkpoint import changed_queries, stored_origin
 from eventcube.spark.columns import ZONE_SETTING
+from eventcube.spark.groups_stream import is_for_update
 from eventcube.spark.kafka import to_kafka
 from eventcube.spark.metrics import StreamMetrics
 from eventcube.spark.origin import Origin
@@ -135,7 +136,7 @@ class _Stream:
                 matches, origin = match_stream(events, asked, chosen)
                 self._check_checkpoint(origin)
                 sink = self._sink(status) if topic is None else topic
-                query = self._start(asked, matches, sink)
+                query = self._start(matches, sink)
             try:
                 with self.spark.plain_failures():
                     totals = watch_stream(query, metrics, status, self.signals)
@@ -171,8 +172,8 @@ class _Stream:
             _path(how.out), late=None if how.late is None else _path(how.late), format=how.format_ or "parquet"
         )
 
-    def _start(self, asked: Asked, matches: DataFrame, sink: WriteBatch | Topic) -> StreamingQuery:
-        grouped = any(query.agg for query in each_query(asked))
+    def _start(self, matches: DataFrame, sink: WriteBatch | Topic) -> StreamingQuery:
+        changes = is_for_update(matches)
         assert self.how.checkpoint is not None
         remove_unfinished_start(self.spark.session, _path(self.how.checkpoint))
         if isinstance(sink, Topic):
@@ -180,7 +181,7 @@ class _Stream:
             writer = writer.option("topic", sink.name)
         else:
             writer = matches.writeStream.foreachBatch(sink)
-        writer = writer.outputMode("update" if grouped else "append")
+        writer = writer.outputMode("update" if changes else "append")
         writer = writer.option("checkpointLocation", _path(self.how.checkpoint))
         trigger = (
             writer.trigger(availableNow=True)

@@ -94,6 +94,8 @@ def _note(node: object, types: dict[str, pa.DataType]) -> None:
             types.setdefault(attribute.name, pa.string())
         case s.Truth(s.Attribute() as attribute):
             types.setdefault(attribute.name, pa.bool_())
+        case s.Every(s.Attribute() as attribute):
+            types.setdefault(attribute.name, pa.timestamp("us"))
         case s.Call(function, arguments):
             for argument in arguments:
                 if isinstance(argument, s.Attribute) and function in _OF_TEXT | _OF_TIMES:

@@ -46,7 +46,8 @@ def without_parts(query: Query, places: Collection[int]) -> Query:
 
 
 def _refuse_results(query: Query, removed: Collection[str]) -> None:
-    clauses = {"RETURN": query.returns, "GROUPBY": query.group_by, "AGG": query.agg, "HAVING": query.having}
+    agg = query.agg if query.per is None else (*query.agg, query.per)
+    clauses = {"RETURN": query.returns, "GROUPBY": query.group_by, "AGG": agg, "HAVING": query.having}
     for clause, items in clauses.items():
         for item in items:
             for node in walk(item):

@@ -1,8 +1,12 @@
-"""GROUPBY and AGG: matches are folded into groups chunk by chunk, so memory is bounded by the number of groups."""
+"""GROUPBY and AGG: matches are folded into groups chunk by chunk, so memory is bounded by the number of groups.
+
+Counts and sums of whole numbers are held modulo 2**64, with a float beside them that tells whether they fit 64 bits:
+there can be far more matches than that.
+"""
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +17,7 @@ from eventcube.engine.having import Having
 from eventcube.engine.kernels import Bools
 from eventcube.engine.output import Output
 from eventcube.engine.table import Table
+from eventcube.errors import Diagnostic, warn
 from eventcube.plan.logical import AggregateColumn, Computed, Results
 from eventcube.plan.result import group_columns, group_schema
 from eventcube.schema import Kind, kind_of
@@ -20,8 +25,10 @@ from eventcube.schema import Kind, kind_of
 _FOLD = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
 # Partial groups are folded when they have more rows than this.
 _FOLD_ROWS = 1 << 16
-# Sums of whole numbers have enough digits not to overflow.
-WHOLE_SUM = pa.decimal128(38, 0)
+# What stands before the name of a count, or a sum of whole numbers, in that of the column with its float.
+ESTIMATE = "f"
+# How states of earlier releases hold sums of whole numbers.
+_FORMER_SUM = pa.decimal128(38, 0)
 
 
 class Groups:
@@ -45,6 +52,8 @@ class Groups:
                 self.parts += [(f"a{i}", "SUM", agg.argument), (f"n{i}", "COUNT", agg.argument)]
             else:
                 self.parts.append((f"a{i}", agg.function, agg.argument))
+        # Counts, and sums of whole numbers.
+        self.whole = {name for name, function, argument in self.parts if _is_whole(function, argument)}
         self._partials = [] if partial is None else [partial]
         # Matches that were counted without being built.
         self.counted = 0
@@ -53,16 +62,19 @@ class Groups:
         # Whether any match was added since then.
         self._is_changed = partial is not None
 
-    def add(self, table: Table, output: Output) -> None:
-        """Add a chunk of matches to the groups."""
-        columns: dict[str, pa.Array] = {}
-        for name, key in zip(self.keys, self.results.group_by, strict=True):
-            columns[name] = _comparable(output.value(table, key.value))
-        values: dict[str, pa.Array] = {n: _comparable(output.value(table, a)) for n, a in self.distinct.items()}
+    def add(self, table: Table, output: Output) -> pa.Table:
+        """Add a chunk of matches to the groups; gives the groups of the chunk."""
+        columns = self.key_values(table, output)
+        values: dict[str, pa.Array] = {n: foldable(output.value(table, a)) for n, a in self.distinct.items()}
         for name, function, argument in self.parts:
             if argument is not None:
-                values[name] = _summable(output.value(table, argument), function)
-        summary = self._summary(pa.table({**columns, **values}), len(table))
+                values[name] = summable(output.value(table, argument), function)
+                if function == "SUM" and name in self.whole:
+                    values[ESTIMATE + name] = values[name].cast(pa.float64(), safe=False)
+        return self.add_partial(self._summary(pa.table({**columns, **values}), len(table)))
+
+    def add_partial(self, summary: pa.Table) -> pa.Table:
+        """Add partial groups, and give them; their columns are those of `partial`, some of which may be missing."""
         self._partials.append(summary)
         self._is_changed = True
         if self._unsaved is not None:
@@ -72,6 +84,21 @@ class Groups:
         # Fold only when new rows outnumber the folded ones, so that the cost stays linear.
         if sum(t.num_rows for t in self._partials) > max(_FOLD_ROWS, 2 * self._partials[0].num_rows):
             self._partials = [self._folded(self._partials)]
+        return summary
+
+    def key_values(self, table: Table, output: Output) -> dict[str, pa.Array]:
+        """The keys of each match, by column."""
+        keys = zip(self.keys, self.results.group_by, strict=True)
+        return {name: foldable(output.value(table, key.value)) for name, key in keys}
+
+    def add_weighted(self, table: pa.Table) -> pa.Table:
+        """Add rows of keys, counts and sums, each of which stands for many matches; gives their groups."""
+        groups = _grouped(table, self.keys, self._folds)
+        values = [self._distinct_values(table, name) for name in self.distinct]
+        return self.add_partial(pa.concat_tables([groups, *values], promote_options="permissive") if values else groups)
+
+    def _distinct_values(self, table: pa.Table, name: str) -> pa.Table:
+        return _grouped(table.filter(pc.is_valid(table.column(name))), [*self.keys, name], {})
 
     def add_count(self, matches: int) -> None:
         """Add matches that were counted without being built."""
@@ -82,19 +109,26 @@ class Groups:
         """The groups of one chunk."""
         if not table.num_columns:
             return self._count_only(rows)
-        groups = _grouped(table, self.keys, {n: "all" if a is None else f.lower() for n, f, a in self.parts})
-        values = [_grouped(table.filter(pc.is_valid(table.column(n))), [*self.keys, n], {}) for n in self.distinct]
+        functions = {name: "all" if argument is None else f.lower() for name, f, argument in self.parts}
+        sums = {ESTIMATE + name: "sum" for name in self.whole if functions[name] == "sum"}
+        groups = _with_estimates(_grouped(table, self.keys, functions | sums), self.whole)
+        values = [self._distinct_values(table, name) for name in self.distinct]
         return pa.concat_tables([groups, *values], promote_options="permissive") if values else groups
 
     def _count_only(self, matches: int) -> pa.Table:
-        return pa.table({name: pa.array([matches], pa.int64()) for name, _, _ in self.parts})
+        counts = {name: pa.array([_wrapped(matches)], pa.int64()) for name, _, _ in self.parts}
+        return pa.table({**counts, **{ESTIMATE + name: pa.array([float(matches)]) for name in counts}})
 
     def _folded(self, partials: list[pa.Table]) -> pa.Table:
         """Partial groups, one row for each group, and one for each distinct value."""
         table = pa.concat_tables(partials, promote_options="permissive")
-        return _grouped(
-            table, [*self.keys, *self.distinct], {name: _FOLD[function] for name, function, _ in self.parts}
-        )
+        return _grouped(table, [*self.keys, *self.distinct], self._folds)
+
+    @property
+    def _folds(self) -> dict[str, str]:
+        """By which function each column of partial groups is folded."""
+        folds = {name: _FOLD[function] for name, function, _ in self.parts}
+        return folds | {ESTIMATE + name: "sum" for name in folds if name in self.whole}
 
     @property
     def partial(self) -> pa.Table | None:
@@ -115,8 +149,15 @@ class Groups:
 
     def restore(self, table: pa.Table | None, *, added: bool) -> None:
         """Take on saved groups, or add to those that there are."""
-        self._partials = [*(self._partials if added else ()), *(() if table is None else (table,))]
+        saved = () if table is None else (upgraded(table, self.whole),)
+        self._partials = [*(self._partials if added else ()), *saved]
         self.note_saved()
+
+    def former(self, columns: pa.Schema) -> pa.Schema:
+        """The columns in which earlier releases saved partial groups with these: sums of whole numbers as decimals."""
+        sums = {name for name, function, _ in self.parts if function == "SUM" and name in self.whole}
+        kept = [field for field in columns if field.name.removeprefix(ESTIMATE) not in self.whole - {field.name}]
+        return pa.schema([field.with_type(_FORMER_SUM) if field.name in sums else field for field in kept])
 
     def note_saved(self) -> None:
         """Take note that the groups were saved or restored."""
@@ -141,14 +182,27 @@ class Groups:
             partial = partial.filter(pa.array(_in_groups_of(partial, unsaved, self.keys)))
         return Groups(self.results, partial).result()
 
+    def take(self, chosen: Callable[[pa.Table], Bools]) -> Groups | None:
+        """Take out those of the partial groups that are chosen by their keys; None if none is."""
+        partial = self.partial
+        if partial is None or not (taken := chosen(partial)).any():
+            return None
+        self._partials = [partial.filter(pa.array(~taken))]
+        if self._unsaved is not None:
+            self._unsaved = [table.filter(pa.array(~chosen(table))) for table in self._unsaved]
+        return Groups(self.results, partial.filter(pa.array(taken)))
+
     def result(self) -> pa.RecordBatch:
         """One row for each group that HAVING holds for; without GROUPBY there is one at most."""
-        groups = self._finished()
-        if self._having is not None:
-            groups = groups.filter(pa.array(self._having.holds(groups)))
+        groups = self.kept()
         schema = group_schema(self.results)
         names = [*self.keys, *(f"a{i}" for i in range(self.results.listed))]
-        return pa.RecordBatch.from_arrays([_single_array(groups.column(n)) for n in names], schema=schema)
+        return pa.RecordBatch.from_arrays([single_array(groups.column(n)) for n in names], schema=schema)
+
+    def kept(self) -> pa.Table:
+        """The groups that HAVING holds for, with the columns that it can use."""
+        groups = self._finished()
+        return groups if self._having is None else groups.filter(pa.array(self._having.holds(groups)))
 
     def _finished(self) -> pa.Table:
         """All groups, with the columns that HAVING can use."""
@@ -160,21 +214,31 @@ class Groups:
             empty = {n: 0 if a.function == "COUNT" else None for n, a in self._aggregates()}
             return pa.Table.from_pylist([empty], schema=schema)
         if self.distinct:
-            functions = {name: _FOLD[function] for name, function, _ in self.parts}
-            partial = _grouped(partial, self.keys, functions | dict.fromkeys(self.distinct, "count"))
+            partial = _grouped(partial, self.keys, self._folds | dict.fromkeys(self.distinct, "count"))
         columns = [partial.column(k) for k in self.keys]
         for name, agg in self._aggregates():
             column = partial.column(f"d{name[1:]}" if agg.distinct else name)
             type_ = schema.field(name).type
             if agg.function == "AVG":
-                column = _mean(column, partial.column(f"n{name[1:]}"), type_)
-            elif column.type == WHOLE_SUM:
-                column = _in_64_bits(column)
+                column = _mean(self._as_float(partial, name), self._as_float(partial, f"n{name[1:]}"), type_)
+            elif name in self.whole and not agg.distinct:
+                fits = _fits(column, partial.column(ESTIMATE + name))
+                if pc.any(pc.invert(fits)).as_py():
+                    warn(_too_large(agg))
+                column = pc.if_else(fits, column, None)
             if pa.types.is_floating(column.type):
                 # Infinities of both signs add up to NaN, which is null.
                 column = pc.if_else(pc.is_nan(column), None, column)
             columns.append(column.cast(type_, safe=False))
         return pa.table([c.cast(f.type, safe=False) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+    def _as_float(self, partial: pa.Table, name: str) -> pa.ChunkedArray:
+        """A count or a sum as floats, exact where it fits 64 bits."""
+        column = partial.column(name)
+        if name not in self.whole:
+            return column
+        estimate = partial.column(ESTIMATE + name)
+        return pc.if_else(_fits(column, estimate), column.cast(pa.float64(), safe=False), estimate)
 
     def _aggregates(self) -> list[tuple[str, AggregateColumn]]:
         return [(f"a{i}", agg) for i, agg in enumerate(self.results.agg)]
@@ -202,25 +266,65 @@ def _in_groups_of(table: pa.Table, other: pa.Table, keys: list[str]) -> Bools:
     groups = np.zeros(table.num_rows + other.num_rows, np.int64)
     for key in keys:
         column = pa.chunked_array([*table.column(key).chunks, *other.column(key).chunks], table.column(key).type)
-        codes = np.asarray(_single_array(column).dictionary_encode("encode").indices)
+        codes = np.asarray(single_array(column).dictionary_encode("encode").indices)
         groups = np.unique(groups * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return np.isin(groups[: table.num_rows], groups[table.num_rows :])
 
 
 def _mean(total: pa.ChunkedArray, number: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    divisor = pc.if_else(pc.equal(number, 0), None, number).cast(pa.float64())
-    mean = pc.divide(total.cast(pa.float64(), safe=False), divisor)
-    return mean.cast(pa.int64(), safe=False) if pa.types.is_duration(type_) else mean
+    mean = pc.divide(total, pc.if_else(pc.equal(number, 0.0), None, number))
+    if pa.types.is_duration(type_):
+        inside = pc.less(pc.abs(mean), float(2**63))
+        return pc.if_else(inside, mean, None).cast(pa.int64(), safe=False)
+    return mean
 
 
-def _in_64_bits(total: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Sums of whole numbers in 64 bits, null where they do not fit."""
-    low, high = (pa.scalar(Decimal(n), WHOLE_SUM) for n in (-(2**63), 2**63 - 1))
-    fits = pc.and_(pc.greater_equal(total, low), pc.less_equal(total, high))
-    return pc.if_else(fits, total, None).cast(pa.int64())
+def _too_large(aggregate: AggregateColumn) -> Diagnostic:
+    hint = f"AVG is right for numbers of any size: AGG AVG(…) instead of SUM; {aggregate.name} is null there"
+    return Diagnostic("EC526", f"{aggregate.name} does not fit 64 bits in some group", hint=hint)
 
 
-def _comparable(array: pa.Array) -> pa.Array:
+def _is_whole(function: str, argument: Computed | None) -> bool:
+    if function == "SUM" and argument is not None:
+        return argument.expression.kind in (Kind.INTEGER, Kind.DURATION)
+    return function == "COUNT"
+
+
+def _wrapped(number: int) -> int:
+    """A whole number modulo 2**64, as 64 signed bits hold it."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _fits(wrapped: pa.ChunkedArray, estimate: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which numbers, known modulo 2**64 and about, fit 64 signed bits; NaN is of those that do not."""
+    # Near the bounds the sign tells, as the estimate is off by less than half of them.
+    low = pc.and_(pc.less_equal(estimate, -float(2**62)), pc.greater_equal(wrapped, 0))
+    high = pc.and_(pc.greater_equal(estimate, float(2**62)), pc.less(wrapped, 0))
+    inside = pc.less(pc.abs(estimate), 1.5 * 2**63)
+    fits = pc.and_(inside, pc.invert(pc.or_(low, high)))
+    return pc.or_kleene(fits, pc.is_null(estimate)).fill_null(True)
+
+
+def _with_estimates(table: pa.Table, whole: set[str]) -> pa.Table:
+    """The table with the float of each count, and of each sum of whole numbers."""
+    for name in sorted(whole):
+        if ESTIMATE + name not in table.column_names:
+            table = table.append_column(ESTIMATE + name, table.column(name).cast(pa.float64(), safe=False))
+    return table
+
+
+def upgraded(table: pa.Table, whole: set[str]) -> pa.Table:
+    """Partial groups as they are held now, from those of an earlier release."""
+    for place, field in enumerate(table.schema):
+        if field.type == _FORMER_SUM and field.name in whole:
+            floats = table.column(field.name).cast(pa.float64())
+            whole_numbers = [None if v is None else _wrapped(int(v)) for v in table.column(field.name).to_pylist()]
+            table = table.set_column(place, field.name, pa.array(whole_numbers, pa.int64()))
+            table = table.append_column(ESTIMATE + field.name, floats)
+    return _with_estimates(table, whole)
+
+
+def foldable(array: pa.Array) -> pa.Array:
     """The values in a type that Arrow can group and fold, with the equality and nulls of conditions."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
@@ -248,20 +352,22 @@ def _in_microseconds(array: pa.Array) -> pa.Array:
     return micros.cast(pa.timestamp("us", getattr(array.type, "tz", None)))
 
 
-def _summable(array: pa.Array, function: str) -> pa.Array:
-    array = _comparable(array)
+def summable(array: pa.Array, function: str) -> pa.Array:
+    """The argument of an aggregate as its function adds it up: whole numbers, also for durations, or floats."""
+    array = foldable(array)
     if function != "SUM":
         return array
     match kind_of(array.type):
         case Kind.DURATION:
-            return to_microseconds(array).cast(WHOLE_SUM)
+            return to_microseconds(array)
         case Kind.INTEGER:
-            return array.cast(WHOLE_SUM)
+            return array.cast(pa.int64())
         case Kind.FLOAT:
             return array.cast(pa.float64(), safe=False)
     return array
 
 
-def _single_array(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
+def single_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The column as one array."""
+    combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined

@@ -42,6 +42,11 @@ def compiled(function: _F) -> _F:
     return cast("_F", loop)
 
 
+def inlined(function: _F) -> _F:
+    """The function, compiled as a part of the loops that call it: a call with arrays costs more than some additions."""
+    return cast("_F", numba.njit(inline="always")(function))
+
+
 def cache_folder() -> Path | None:
     """The folder with the compiled loops; None if there is none."""
     path = next(iter(LOOPS.values())).stats.cache_path

@@ -14,6 +14,7 @@ class Counters:
     Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups
     are query intervals that views were asked for, intervals those that they recorded, and `view_bytes` is the peak size
     of the views (on Spark: in one task). Reused results are kept matches of a query that others were answered from.
+    Events counted are those that matches were counted by without being made, once for each group that needs it.
     """
 
     rows: int = 0
@@ -30,6 +31,7 @@ class Counters:
     view_intervals: int = 0
     view_bytes: int = 0
     results_reused: int = 0
+    events_counted: int = 0
     matches: int = 0
 
     def as_dict(self) -> dict[str, int]:

@@ -63,9 +63,9 @@ class Engine:
         for query in self.queries.values():
             if query.kept is not None:
                 query.kept.drop_before(self.state.first_sequence)
-        if watermark is None:
-            for name, query in self.queries.items():
-                yield from ((name, batch) for batch in query.finish())
+        for name, query in self.queries.items():
+            rows = query.finish() if watermark is None else query.sink.close(watermark)
+            yield from ((name, batch) for batch in rows)
 
     # Other queries.
 
@@ -95,7 +95,13 @@ class Engine:
         """Take note that the state was restored, and that matches from before are not kept."""
         for query in self.queries.values():
             query.kept = None
+            self._drop_closed(query)
         self._keep_matches_since(self.state.watermark)
+
+    def _drop_closed(self, query: RunningQuery) -> None:
+        """Drop the groups of a query that were given at the watermark, or before."""
+        for _ in query.sink.close(self.state.watermark):
+            pass
 
     def _keep_matches_since(self, time: int) -> None:
         """Keep the matches of queries of which none are kept so far, from a time on."""
@@ -159,6 +165,7 @@ class Engine:
             target.kept.since = since
         yield from sink.flush(output)
         yield from sink.finish()
+        self._drop_closed(target)
 
     def note_full(self) -> None:
         """Drop what only queries that need no more matches would need."""

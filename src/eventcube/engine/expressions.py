@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from eventcube.engine.columns import Column
-from eventcube.engine.functions import absolute, clock_part, coalesced, rounded
+from eventcube.engine.functions import absolute, bucket_starts, clock_part, coalesced, rounded
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.text_codes import TextCodes
 from eventcube.plan.dictionary import TextFunction
@@ -27,6 +27,7 @@ from eventcube.plan.expressions import (
     Comparison,
     Condition,
     Constant,
+    Every,
     Expression,
     In,
     IsNull,
@@ -76,6 +77,8 @@ def evaluate(value: Expression, rows: int, lookup: Look, codes: CodeLookup) -> C
             return _call(value, [evaluate(a, rows, lookup, codes) for a in arguments], codes)
         case Translate(inner, table):
             return _text_function(table, evaluate(inner, rows, lookup, codes), codes)
+        case Every(inner, length, clock):
+            return bucket_starts(evaluate(inner, rows, lookup, codes), length, clock)
     raise AssertionError(value)
 
 

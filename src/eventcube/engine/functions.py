@@ -15,6 +15,8 @@ from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.plan.expressions import Clock
 
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
+# Buckets of time are counted from a Monday, 2000-01-03 00:00.
+_MONDAY = 10_959 * _DAY
 _MIN_INT = np.iinfo(np.int64).min
 # No float has digits beyond these positions.
 _FINEST, _COARSEST = 400, -400
@@ -103,14 +105,7 @@ def _rounded_by_digits(values: Array, digits: int) -> Array:
 
 def clock_part(function: str, column: Column, clock: Clock) -> Column:
     """A part of each time, such as HOUR or MONTH; DATE gives the start of its day."""
-    bound = _MAX_TIME // clock.microseconds
-    with np.errstate(invalid="ignore"):
-        near = (column.values < bound) & (column.values > -bound)
-    # A time plus a fraction of a duration is a float.
-    ts = np.floor(np.where(near, column.values, 0)).astype(np.int64)
-    unit = Fraction(clock.microseconds)
-    ts = ts * unit.numerator // unit.denominator
-    valid = column.valid if near.all() else _both(column.valid, near)
+    ts, valid = _microseconds(column, clock)
     local = _local(ts, clock.zone)
     days = local // _DAY
     match function:
@@ -132,6 +127,46 @@ def clock_part(function: str, column: Column, clock: Clock) -> Column:
             return Column(month.astype(np.int64) % 12 + 1, valid)
         case _:
             return Column(month.astype("datetime64[Y]").astype(np.int64) + 1970, valid)
+
+
+def bucket_starts(column: Column, length: int, clock: Clock) -> Column:
+    """The start of the bucket of so many microseconds that each time lies in."""
+    ts, valid = _microseconds(column, clock)
+    local = _local(ts, clock.zone)
+    into = (local - _MONDAY) % length
+    if clock.zone is None or _divides_hour(length):
+        # An hour that clocks show twice has two buckets.
+        return Column(ts - into, valid)
+    return Column(_instant(local - into, clock.zone), valid)
+
+
+def bucket_ends(starts: Ints, length: int, zone: str | None) -> Ints:
+    """The time from which on no time lies in the bucket that starts then."""
+    if zone is None or _divides_hour(length):
+        return starts + length
+    # A bucket starts later than clocks should show it if they skip that time. If clocks go back over its last moment,
+    # it is the second one, as they do not go back over it again; if they skip it, the bucket ends with the gap.
+    local = _local(starts, zone)
+    last_local = local - (local - _MONDAY) % length + length - 1
+    times = pa.array(last_local).view(pa.timestamp("us"))
+    last = np.asarray(pc.assume_timezone(times, zone, ambiguous="latest", nonexistent="latest").view(pa.int64()))
+    ends: Ints = last + (_local(last, zone) == last_local)
+    return ends
+
+
+def _divides_hour(length: int) -> bool:
+    return _HOUR % length == 0
+
+
+def _microseconds(column: Column, clock: Clock) -> tuple[Ints, Bools | None]:
+    """Times as a clock counts them, in microseconds, and where they are not null; null if they are too far away."""
+    bound = _MAX_TIME // clock.microseconds
+    with np.errstate(invalid="ignore"):
+        near = (column.values < bound) & (column.values > -bound)
+    # A time plus a fraction of a duration is a float.
+    ts = np.floor(np.where(near, column.values, 0)).astype(np.int64)
+    unit = Fraction(clock.microseconds)
+    return ts * unit.numerator // unit.denominator, column.valid if near.all() else _both(column.valid, near)
 
 
 def _local(ts: Ints, zone: str | None) -> Ints:

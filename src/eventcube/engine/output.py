@@ -44,7 +44,7 @@ class Output:
         ]
         for column in self.plan.sink.results.returns:
             if isinstance(column, EventColumn):
-                columns.append(self._events(table, column))
+                columns.append(self.event(table, column))
             else:
                 value = self.value(table, column.value, times)
                 columns.append(value if value.type == column.value.type else value.cast(column.value.type))
@@ -108,7 +108,8 @@ class Output:
             times[slots] = times_to_array(self.store.ts[rows], self.events)
         return times[slots]
 
-    def _events(self, table: Table, column: EventColumn) -> pa.Array:
+    def event(self, table: Table, column: EventColumn) -> pa.Array:
+        """The event of a slot for each match, as a struct."""
         optional = column.slot in self.plan.optional
         rows = table[column.slot]
         arrays = [self._take(f.name, rows, optional) for f in column.type]

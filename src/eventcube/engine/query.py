@@ -16,6 +16,7 @@ from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.saved import Saved, read_counters
 from eventcube.engine.sinks.sink import Nothing, make_sink
+from eventcube.engine.stage_counts import Found
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews
@@ -95,9 +96,10 @@ class RunningQuery:
         """What the programs would cost over these events, if there were no others; nothing is run."""
         return self.programs.estimate(StoredEvents(execution), materialize=not self.only_counts)
 
-    def search(self, evaluation: Evaluation, states: States) -> Iterator[pa.RecordBatch]:
-        """The result of a sink that searches for matches itself."""
-        return self._counted(self.sink.search(_Due(self, evaluation, states)))
+    def search(self, evaluation: Evaluation, states: States, counted: Found | None = None) -> Iterator[pa.RecordBatch]:
+        """The result of a sink that searches for matches itself, which may have been counted before."""
+        rows = self.sink.search(_Due(self, evaluation, states, counted))
+        return self._counted(rows) if self.sink.gives_matches else rows
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
@@ -106,7 +108,7 @@ class RunningQuery:
             for views in parts.views:
                 views.close(self.counters)
         rows = self.sink.finish()
-        return self._counted(rows) if self.sink.searches else rows
+        return self._counted(rows) if self.sink.gives_matches else rows
 
     def count_bytes(self) -> None:
         """Take note of what was kept for nested parts."""
@@ -164,6 +166,7 @@ class _Due:
     query: RunningQuery
     evaluation: Evaluation
     states: States
+    counted: Found | None = None
 
     @property
     def rows(self) -> Rows:
@@ -180,6 +183,11 @@ class _Due:
     @property
     def parts(self) -> Parts:
         return self.query.parts
+
+    @property
+    def execution_of_all(self) -> Execution:
+        """An execution over all events."""
+        return self.query.execution(self.evaluation, self.states)
 
     def execution(self, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
         """An execution over a piece of the events."""

@@ -12,6 +12,7 @@ from eventcube.engine.kept_sources import KeptSources
 from eventcube.engine.kernels import Ints
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.sampling import StoredEvents
+from eventcube.engine.shared_counts import SharedCounts
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews
@@ -45,6 +46,7 @@ class QueryGroup:
                 self._triggered.setdefault(number, []).append(query)
         self._place = {query: place for place, query in enumerate(queries)}
         self._shares_steps = sharing != INDEPENDENT
+        self._counts = SharedCounts()
         if self._shares_steps:
             # A query that searches for matches itself goes back in time.
             alike = [query for query in queries if not query.sink.searches]
@@ -64,12 +66,17 @@ class QueryGroup:
         due = {number for number in self._triggered if evaluation.is_due(number, states)}
         touched = [query for number in due for query in self._triggered[number]]
         collecting: list[RunningQuery] = []
-        for query in sorted(dict.fromkeys(touched), key=self._place.__getitem__):
-            if query.sink.is_full:
-                continue
+        asked = [q for q in sorted(dict.fromkeys(touched), key=self._place.__getitem__) if not q.sink.is_full]
+        counted = (
+            self._counts.count(asked, evaluation, states, self.counters)
+            if self._shares_steps and len(asked) > 1
+            else {}
+        )
+        for query in asked:
             query.ran = batch
             if query.sink.searches:
-                yield from ((query.name, batch) for batch in query.search(evaluation, states))
+                found = query.search(evaluation, states, counted.get(query.name))
+                yield from ((query.name, batch) for batch in found)
                 query.count_bytes()
             else:
                 collecting.append(query)

@@ -47,6 +47,13 @@ class Saved:
         """A whole number, which must be in a range."""
         return integer(self.values.get(name, 0), least, most, name)
 
+    def has(self, name: str, columns: pa.Schema) -> bool:
+        """Whether there is a table with that name and these columns."""
+        table = self.tables.get(name)
+        if isinstance(table, pa.Table):
+            return bool(table.schema.names == columns.names and table.schema.types == columns.types)
+        return table is not None and table[:_CODE] == _code(columns)
+
     def take(self, name: str, columns: pa.Schema) -> pa.Table:
         """Remove and return a table, which must have these columns; without one it is empty."""
         table = self.tables.pop(name, None)

@@ -225,6 +225,16 @@ class Store:
         self._each: Array | None = None
 
     @property
+    def counts_events(self) -> bool:
+        """Whether the window is one of events."""
+        return self._positions is not None
+
+    @property
+    def longest(self) -> float:
+        """How far apart the times of a match can be, in microseconds."""
+        return float(UNBOUNDED if self.counts_events else self._width)
+
+    @property
     def ts(self) -> Ints:
         """The time of each row."""
         return self.sorted.ts

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-from eventcube.engine import intervals, kernels, order_kernels, type_kernels
+from eventcube.engine import intervals, kernels, order_kernels, stage_kernels, type_kernels
 from eventcube.engine.compiled import CONFIG, LOOPS, cache_folder
 from eventcube.errors import OptionError
 from eventcube.signals import signals_wait
@@ -31,6 +31,15 @@ TO_CODES = [
     (types.Array(offset, 1, "C", readonly=True), BYTES, OVERLAPPING_WORDS, WORD, INT, *NAME_TABLE)
     for offset in (types.int32, INT)
 ]
+
+FLOAT, FLAGS = types.float64, types.boolean[::1]
+
+
+def _slide(count: Any, value: Any) -> tuple[Any, ...]:
+    """The arguments of the loops that count by stages, for a kind of counts and of values."""
+    events = (INTS, types.int8[::1], INTS, INTS, types.boolean, FLAGS)
+    return (*events, INTS, INTS, FLAGS, INTS, INT, FLAGS, value[::1], value, INTS, INTS, count[::1], value[::1])
+
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.search: [(INTS, INT, INT, INT)],
@@ -62,6 +71,10 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     intervals.past_empty: [(INTS, INTS)],
     intervals.chain_lengths: [(INTS,) * 4],
     intervals.chains: [(INTS,) * 3],
+    stage_kernels.in_order: [(INTS, INTS, INTS, INT)],
+    stage_kernels.slide_counts: [_slide(INT, INT), _slide(FLOAT, FLOAT)],
+    stage_kernels.slide_sums: [_slide(INT, INT), _slide(INT, FLOAT), _slide(FLOAT, FLOAT)],
+    stage_kernels.slide_least: [_slide(INT, INT), _slide(INT, FLOAT)],
     type_kernels.name_table: [(WORDS, WORDS, INTS, INT)],
     type_kernels.ends_of: [(INTS, BYTES)],
     type_kernels.names_to_codes: TO_CODES,

@@ -11,11 +11,13 @@ from eventcube.errors import Span
 from eventcube.language import syntax as s
 from eventcube.language.build_calls import Argument, CallBuilder
 from eventcube.language.build_expressions import TooManyMistakesError, place, token_place
-from eventcube.language.identifiers import ANY
+from eventcube.language.identifiers import ANY, write_name
 from eventcube.language.literals import EVENT_UNITS, UnreadableError, read_number
 from eventcube.language.unplaced import Expression, Joined, Measure, Name, Parenthesised, without_parentheses
 
 PartTree = s.Part | Expression
+# The longest bucket of EVERY, 100 years in microseconds.
+LONGEST_BUCKET = 36_525 * 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Clauses:
     partition_by: tuple[s.Column, ...] | None = None
     group_by: tuple[s.Item, ...] | None = None
     agg: tuple[s.Aggregate, ...] | None = None
+    per: s.Variable | None = None
     having: tuple[s.Qual, ...] | None = None
     within: s.TimeWindow | s.CountWindow | None = None
     returns: tuple[s.Item, ...] | None = None
@@ -157,10 +160,19 @@ class ClauseBuilder(CallBuilder):
         return Clauses(having=tuple(qual for child in children for qual in self.as_quals(child)))
 
     def item(self, meta: Meta, children: list[Expression | Token | None]) -> s.Item:
-        node, _, level, alias = children
+        node, _, level, every, length, alias = children
         assert not isinstance(node, Token | None)
         name = alias.text if isinstance(alias, Name) else None
         value = without_parentheses(node)
+        if isinstance(every, Token) and not isinstance(length, Token | None):
+            if isinstance(level, Token):
+                hint = "EVERY cuts times into buckets, as in c.ts EVERY 1 hour; AT LEVEL gives a type"
+                self.report("EC138", "AT LEVEL and EVERY do not go together", token_place(every), hint)
+            elif isinstance(value, Name):
+                hint = f"name its time, as in {write_name(value.text)}.ts EVERY 1 hour"
+                self.report("EC138", "EVERY takes a time, not an event", value.span, hint)
+            time = s.Literal(None) if isinstance(value, Name) else self.as_value(node)
+            return s.Item(s.Every(time, self._bucket_length(length), place(meta)), name, place(meta))
         if isinstance(level, Token):
             return s.Item(self._level(value, level, place(meta)), name, place(meta))
         if isinstance(value, Name):
@@ -177,6 +189,28 @@ class ClauseBuilder(CallBuilder):
             self.report("EC135", "levels start at 1", token_place(level), hint)
         return s.Level(value.text if isinstance(value, Name) else "?", number, span)
 
+    def _bucket_length(self, node: Expression) -> int:
+        hint = "write a duration, as in EVERY 1 hour or EVERY 15 minutes"
+        match without_parentheses(node):
+            case Measure() as measure:
+                before = len(self.problems)
+                length = self.microseconds(measure)
+                if len(self.problems) > before:
+                    return 1
+            case s.Duration(length):
+                pass
+            case s.Literal(int() | float() as number) if not isinstance(number, bool):
+                self.report("EC138", "the length after EVERY has no unit", node.span, f"write EVERY {number} minutes")
+                return 1
+            case _:
+                self.report("EC138", "EVERY takes a duration", node.span, hint)
+                return 1
+        if 0 < length <= LONGEST_BUCKET:
+            return length
+        fault = "longer than zero" if length <= 0 else "at most 100 years long"
+        self.report("EC138", f"the buckets of EVERY must be {fault}", node.span, hint)
+        return 1
+
     def group_by(self, meta: Meta, children: list[s.Item]) -> Clauses:
         return Clauses(group_by=tuple(children[1:]))
 
@@ -188,8 +222,10 @@ class ClauseBuilder(CallBuilder):
         assert isinstance(name, Name)
         return self.make_aggregate(name, given, alias.text if isinstance(alias, Name) else None, place(meta))
 
-    def agg(self, meta: Meta, children: list[s.Aggregate]) -> Clauses:
-        return Clauses(agg=tuple(children))
+    def agg(self, meta: Meta, children: list[s.Aggregate | Name | Token | None]) -> Clauses:
+        *listed, _, name = children
+        per = s.Variable(name.text, name.span) if isinstance(name, Name) else None
+        return Clauses(agg=tuple(child for child in listed if isinstance(child, s.Aggregate)), per=per)
 
     def within(self, meta: Meta, children: list[Expression]) -> Clauses:
         span = children[0].span

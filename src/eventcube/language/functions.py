@@ -17,12 +17,14 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {
 }
 
 _PARTS_OF_DAYS = "use DATE(a.ts) for the day, HOUR(a.ts), MONTH(a.ts) and others for parts of a time"
+_BUCKETS = "group by buckets of time: GROUPBY a.ts EVERY 1 hour"
 _NO_CLOCK = "a query has no current time: write a timestamp, as '2024-01-31 12:00:00'"
 _NO_CASES = "COALESCE(x, y) is the first value that is not null; compute other cases beforehand"
 _LIKE = "use LIKE: a.s LIKE 'abc%'"
 # Functions of SQL and others, and the hint what to write here.
 _ELSEWHERE = {
     **dict.fromkeys(("DATE_TRUNC", "TRUNC", "EXTRACT", "DATE_PART"), _PARTS_OF_DAYS),
+    **dict.fromkeys(("DATE_BIN", "TIME_BUCKET", "TUMBLE", "WINDOW"), _BUCKETS),
     **dict.fromkeys(("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DAYNAME"), "WEEKDAY(a.ts) is 1 on Monday and 7 on Sunday"),
     **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "TODAY", "GETDATE", "SYSDATE"), _NO_CLOCK),
     **dict.fromkeys(("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"), "subtract one time from another: b.ts - a.ts < 1 hour"),

@@ -70,6 +70,8 @@ def explain(stuck: Stuck) -> Diagnostic:
     if from_sql := _from_sql(stuck):
         return from_sql
     match stuck.type(-1), token.type:
+        case _ if misplaced := _misplaced(stuck):
+            return misplaced
         case _, "RPAR" if not opened:
             return _diagnostic("EC104", "this ')' closes nothing", token, "remove it, or add the missing '('")
         case "COMMA", "RPAR":
@@ -161,6 +163,22 @@ def _ends_early(stuck: Stuck, opened: list[Token]) -> Diagnostic:
     if last.type == "COMMA":
         return _diagnostic("EC101", "nothing follows this comma", last, "remove it")
     return _diagnostic("EC101", f"something is missing after '{last}'", last, _expected(stuck.allowed))
+
+
+def _misplaced(stuck: Stuck) -> Diagnostic | None:
+    """PER or EVERY in a wrong place, or without what it needs."""
+    token, agg = stuck.token(), stuck.tokens[0].type == "AGG"
+    if token.type == "DOT" and stuck.type(-2) == "PER":
+        event = stuck.token(-1)
+        return _diagnostic("EC139", "PER names an event, not a value", token, f"write the variable alone: PER {event}")
+    per = token if token.upper() == "PER" else stuck.token(-1) if agg and stuck.at > 1 else token
+    if per.type == "PER" or (agg and per.type == "NAME" and per.upper() == "PER"):
+        hint = "it follows the aggregates and names an event: AGG COUNT(*) PER a"
+        return _diagnostic("EC139", "PER is not expected here", per, hint)
+    if token.type == "EVERY":
+        hint = "it follows a time that GROUPBY or RETURN lists: GROUPBY a.ts EVERY 1 hour AS hour"
+        return _diagnostic("EC138", "EVERY is not expected here", token, hint)
+    return None
 
 
 def _negation(stuck: Stuck) -> Diagnostic | None:

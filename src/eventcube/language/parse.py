@@ -13,7 +13,7 @@ from eventcube.errors import MOST_COUNTED, MOST_SHOWN, Diagnostic, QuerySyntaxEr
 from eventcube.language.build_clauses import ClauseBuilder, Clauses
 from eventcube.language.check import MAX_DEPTH, check_columns, check_names, too_deep
 from eventcube.language.elsewhere import WORDS, foreign, foreign_query, no_such
-from eventcube.language.identifiers import CLAUSES, spoken
+from eventcube.language.identifiers import CLAUSES, spoken, write_name
 from eventcube.language.mistakes import (
     Stuck,
     closest_clause,
@@ -24,7 +24,7 @@ from eventcube.language.mistakes import (
     unclosed,
     unknown_clause,
 )
-from eventcube.language.syntax import Query
+from eventcube.language.syntax import Item, Query
 from eventcube.language.tokens import ClauseTokens, grammar, text_to_tokens, tokens_to_clauses
 from eventcube.language.tree_shapes import keep_shape, known_tree
 
@@ -82,6 +82,7 @@ class _Reading:
             partition_by=self.clauses.partition_by or (),
             group_by=self.clauses.group_by or (),
             agg=self.clauses.agg or (),
+            per=self.clauses.per,
             having=self.clauses.having or (),
             within=self.clauses.within,
             returns=self.clauses.returns or (),
@@ -200,11 +201,17 @@ class _Reading:
         if "GROUPBY" in self.clause_spans and "AGG" not in self.clause_spans:
             hint = "say what to compute for each group: AGG COUNT(*)"
             self.report("EC120", "GROUPBY needs AGG", self.clause_spans["GROUPBY"], hint)
+        if clauses.per is not None and "GROUPBY" in self.clause_spans:
+            hint = (
+                f"choose one: PER {write_name(clauses.per.name)} gives a row for each event, GROUPBY one for each group"
+            )
+            self.report("EC139", "PER and GROUPBY do not go together", clauses.per.span, hint)
         if "HAVING" in self.clause_spans and "AGG" not in self.clause_spans:
             hint = "it picks groups: AGG COUNT(*) AS n HAVING n > 3; conditions on events go after WHERE"
             self.report("EC137", "HAVING needs AGG", self.clause_spans["HAVING"], hint)
         self.problems += islice(check_columns(clauses.returns or ()), MOST_COUNTED)
-        self.problems += islice(check_columns((*(clauses.group_by or ()), *(clauses.agg or ()))), MOST_COUNTED)
+        per = () if clauses.per is None else (Item(clauses.per, span=clauses.per.span),)
+        self.problems += islice(check_columns((*per, *(clauses.group_by or ()), *(clauses.agg or ()))), MOST_COUNTED)
 
 
 def _parse(tokens: tuple[Token, ...]) -> Tree[Token] | Stuck:

@@ -27,7 +27,8 @@ def print_query(query: s.Query) -> str:
     if query.group_by:
         lines.append("GROUPBY " + ", ".join(print_item(item) for item in query.group_by))
     if query.agg:
-        lines.append("AGG " + ", ".join(print_aggregate(aggregate) for aggregate in query.agg))
+        per = "" if query.per is None else f" PER {write_name(query.per.name)}"
+        lines.append("AGG " + ", ".join(print_aggregate(aggregate) for aggregate in query.agg) + per)
     if query.having:
         lines.append("HAVING " + _conjunction(query.having))
     if query.within is not None:
@@ -129,6 +130,8 @@ def print_item(item: s.Item) -> str:
             shown = write_name(name)
         case s.Level(name, level):
             shown = f"{write_name(name)} AT LEVEL {level}"
+        case s.Every(value, microseconds):
+            shown = f"{print_value(value)} EVERY {write_duration(microseconds)}"
         case value:
             shown = print_value(value)
     return shown + _alias(item.alias)

@@ -127,7 +127,8 @@ class _Scopes:
         """Report every variable used out of its scope; all conditions must have been moved."""
         self._check_pattern(query.pattern, ())
         self._check_quals(query.where, ())
-        for item in (*query.returns, *query.group_by):
+        per = () if query.per is None else (Item(query.per),)
+        for item in (*query.returns, *query.group_by, *per):
             self._check_result(item)
         for aggregate in (*query.agg, *(node for qual in query.having for node in walk(qual))):
             if isinstance(aggregate, Aggregate) and aggregate.argument is not None:

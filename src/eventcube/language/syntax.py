@@ -273,7 +273,7 @@ class CountWindow:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A whole event in RETURN, or its type in GROUPBY."""
+    """A whole event in RETURN and PER, or its type in GROUPBY."""
 
     name: str
     span: Span = _span()
@@ -289,17 +289,27 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Every:
+    """`c.ts EVERY 1 hour`: the start of the bucket of that length that a time lies in."""
+
+    value: Value
+    microseconds: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One thing that RETURN or GROUPBY lists, with the name its column gets (AS), if one was given."""
 
-    value: Variable | Level | Value
+    value: Variable | Level | Every | Value
     alias: str | None = None
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A whole query. `text` and `source` (a file's name, say) are kept for messages only."""
+    """A whole query. `per` is the variable of AGG … PER; `text` and `source` (a file's name, say) are kept for messages
+    only."""
 
     pattern: Pattern
     from_: str | None = None
@@ -307,6 +317,7 @@ class Query:
     partition_by: tuple[Column, ...] = ()
     group_by: tuple[Item, ...] = ()
     agg: tuple[Aggregate, ...] = ()
+    per: Variable | None = None
     having: tuple[Qual, ...] = ()
     within: TimeWindow | CountWindow | None = None
     returns: tuple[Item, ...] = ()

@@ -42,6 +42,11 @@ _REPETITION = re.compile(r"\{\s*\d*\s*,?\s*\d*\s*\}")
 _INDEX = re.compile(r"\[[^][\n]{0,40}\]")
 
 
+# Tokens that may be names, and those that may follow EVERY.
+_NAMES = ("NAME", "QUOTED", "PER", "EVERY", "LIKE", "DISTINCT")
+_AFTER_EVERY = ("NAME", "INT", "FLOAT", "STRING", "LPAR", "MINUS")
+
+
 @dataclass(frozen=True, slots=True)
 class ClauseTokens:
     """The tokens of one clause, its keyword first; `end` is the offset of the next clause."""
@@ -146,6 +151,14 @@ def _is_name(token: Token, earlier: str, previous: str, following: str) -> bool:
             return previous == "DOT" or not (after_value or following == "STRING")
         case "DISTINCT":
             return (earlier, previous) != ("NAME", "LPAR") or following in ("DOT", "COMMA", "RPAR")
+        case "EVERY":
+            # Between a value and a duration it cuts times into buckets; `Every e` is an event.
+            after_value = earlier == "DOT" or previous in ("NAME", "QUOTED", "RPAR", "STRING", "INT")
+            return previous == "DOT" or not (after_value and following in _AFTER_EVERY)
+        case "PER":
+            # Between the aggregates and a variable; `Per p` is an event.
+            after_aggregate = earlier == "AS" or previous in ("NAME", "QUOTED", "RPAR")
+            return previous in ("DOT", "AS") or not (after_aggregate and following in _NAMES)
         case _:
             # After a dot every word is an attribute: `a.limit`, `a.in`.
             return previous == "DOT" and is_keyword(token.value)

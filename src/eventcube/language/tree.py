@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from eventcube.language.syntax import AllOf, Attribute, Qual, Value
+from eventcube.language.syntax import AllOf, Attribute, Every, Qual, Value
 from eventcube.nodes import walk
 
 
-def attributes(node: Value | Qual) -> Iterator[Attribute]:
+def attributes(node: Value | Every | Qual) -> Iterator[Attribute]:
     """Every attribute in a value or a condition, in the order of the text."""
     return (found for found in walk(node) if isinstance(found, Attribute))
 

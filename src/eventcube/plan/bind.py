@@ -32,6 +32,7 @@ from eventcube.plan.logical import (
     excluded,
 )
 from eventcube.plan.partition import partitioned
+from eventcube.plan.per_event import check_per
 from eventcube.plan.timestamps import localize_timestamps
 from eventcube.schema import EventSchema
 
@@ -44,6 +45,8 @@ def bind(query: Query, schema: EventSchema, concepts: Concepts | None = None) ->
     resolved = localize_timestamps(resolved, schema, problems.append, warnings.append, warnings_if_zoned.append)
     binder = _Binder(resolved, partitioned(query, schema, problems.append), concepts, problems)
     logical = replace(binder.bind(), warnings=tuple(warnings), warnings_if_zoned=tuple(warnings_if_zoned))
+    if not binder.problems and logical.results.per is not None:
+        check_per(logical, binder.problems.append)
     if binder.problems:
         raise BindError(binder.problems, query.text, query.source)
     return logical
@@ -254,7 +257,7 @@ class _Binder:
                 needed |= {a.name for a in attributes(qual)}
         returned = (*results.returns, *results.group_by, *results.agg)
         needed |= {node.column for column in returned for node in walk(column) if isinstance(node, ColumnRef)}
-        if any(isinstance(column, EventColumn) for column in results.returns):
+        if results.per is not None or any(isinstance(column, EventColumn) for column in results.returns):
             needed |= set(self.schema.visible.names)
         return tuple(n for n in self.schema.columns.names if n in needed)
 

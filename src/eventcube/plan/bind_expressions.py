@@ -22,6 +22,7 @@ from eventcube.plan.expressions import (
     Condition,
     Constant,
     Encoding,
+    Every,
     Expression,
     In,
     IsNull,
@@ -74,6 +75,17 @@ class ExpressionBinder:
         if kind is Kind.TIME and name == self._columns.time and self._columns.time_is_text:
             return ColumnRef(slot, name, kind, Encoding.TIME_TEXT)
         return ColumnRef(slot, name, kind, _ENCODINGS.get(kind, Encoding.NUMBER))
+
+    def bucket(self, node: syntax.Every) -> Expression:
+        """Bind a bucket of times; one of something else is reported and bound as null."""
+        value = self.value(node.value)
+        clock = self._clock(value, node.value.span)
+        if value.kind is Kind.TIME or (value.kind is Kind.INTEGER and clock is not None):
+            return Every(value, node.microseconds, clock or Clock())
+        if value.kind is not Kind.NULL:
+            hint = "name a column of times, or make it one beforehand"
+            self._problem("EC228", f"EVERY takes a time, and this is {value.kind.value}", node.value.span, hint)
+        return _NULL
 
     def _negative(self, node: syntax.Minus, value: Expression) -> Expression:
         if isinstance(value, Constant) and value.kind.numeric:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import Diagnostic, Span, did_you_mean
 from eventcube.language.printer import column_name, print_value
-from eventcube.language.syntax import Aggregate, Attribute, Column, Item, Level, Query, Value, Variable
+from eventcube.language.syntax import Aggregate, Attribute, Column, Every, Item, Level, Query, Value, Variable
 from eventcube.nodes import children, with_children
 from eventcube.plan.bind_expressions import ExpressionBinder
 from eventcube.plan.expressions import GROUP, ColumnRef, Constant, Expression, Translate
@@ -48,16 +48,20 @@ class ResultBinder:
             tuple(self._key(item) for item in query.group_by),
             tuple(self._aggregate(a) for a in query.agg),
             len(query.agg),
+            per=None if query.per is None else self._event(query.per, query.per.name),
         )
         return self._having(results) if query.having else results
 
     def _returned(self, item: Item) -> EventColumn | ValueColumn:
         if not isinstance(item.value, Variable):
             return self._column(item)
-        slot, name = self._slot(item.value.name), column_name(item)
-        if slot is None:
-            return ValueColumn(name, computed(_NULL, self.schema))
-        return EventColumn(name, slot, pa.struct(list(self.schema.visible)))
+        name = column_name(item)
+        return self._event(item.value, name) or ValueColumn(name, computed(_NULL, self.schema))
+
+    def _event(self, variable: Variable, name: str) -> EventColumn | None:
+        """The column with a variable's event; None for an unknown one."""
+        slot = self._slot(variable.name)
+        return None if slot is None else EventColumn(name, slot, pa.struct(list(self.schema.visible)))
 
     def _column(self, item: Item) -> ValueColumn:
         match item.value:
@@ -65,6 +69,8 @@ class ResultBinder:
                 value: Expression = self._type(variable, "group by")
             case Level() as level:
                 value = _NULL if self._slot(level.name) is None else self._level(level)
+            case Every() as every:
+                value = self._binder().bucket(every) if self.resolved(every.value) else _NULL
             case unbound:
                 value = self._value(unbound)
         return ValueColumn(column_name(item), computed(value, self.schema))
@@ -125,7 +131,8 @@ class ResultBinder:
         return replace(results, having=tuple(map(binder.condition, quals)))
 
     def _arguments(self, hidden: Sequence[Aggregate]) -> list[Value]:
-        grouped = [item.value for item in self.query.group_by if isinstance(item.value, Value)]
+        keys = [item.value for item in self.query.group_by]
+        grouped = [k.value if isinstance(k, Every) else k for k in keys if isinstance(k, Value | Every)]
         return [*grouped, *(a.argument for a in (*self.query.agg, *hidden) if a.argument is not None)]
 
     def _problem(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
@@ -139,6 +146,7 @@ class _HavingRewriter:
         self._items, self._agg, self._problem = query.group_by, query.agg, problem
         self._names = {column_name(c): f"k{i}" for i, c in enumerate(query.group_by)}
         self._names |= {column_name(c): f"a{i}" for i, c in enumerate(query.agg)}
+        self._per = None if query.per is None else query.per.name
         # Aggregates that AGG does not list.
         self.hidden: list[Aggregate] = []
         self.unknown = False
@@ -162,6 +170,8 @@ class _HavingRewriter:
                 self.unknown = True
                 text = print_value(node)
                 hint = f"GROUPBY it, or say which of its values: MAX({text})"
+                if node.var == self._per:
+                    hint = "write conditions on the event after WHERE"
                 self._problem("EC225", f"a group has no single {text}", span, hint)
         return with_children(node, [self(child) for child in children(node)])
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
+from eventcube.plan.closing import closing_of
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import Leaf, LogicalQuery, Node, Seq, positive_parts, regions
 from eventcube.plan.order import Order
+from eventcube.plan.per_event import is_per_first, looks_ahead
 from eventcube.plan.physical import FLAT, NESTED, Alternative, PhysicalQuery
 from eventcube.plan.program import ProgramBuilder
 from eventcube.plan.progress import Due, Progress
@@ -36,7 +38,7 @@ def build(
         scan,
         outline.alternatives,
         dictionary_of(tested),
-        sink_of(logical, limit, sink),
+        sink_of(logical, limit, sink, closing_of(logical, outline.forward, outline.last), forward=outline.forward),
         outline.forward,
         outline.looks_back,
         tuple(slot.index for slot in logical.positive),
@@ -68,7 +70,7 @@ def _outline(logical: LogicalQuery) -> _Outline:
     return _Outline(
         (Alternative(NESTED, program), *(() if flat is None else (Alternative(FLAT, flat),))),
         fired,
-        _is_forward(order),
+        _is_forward(logical, order),
         any(test.lower.term is Term.WINDOW_START for test in order.tests),
         order.earliest(order.all),
         order.latest(order.all),
@@ -77,21 +79,26 @@ def _outline(logical: LogicalQuery) -> _Outline:
 
 
 # What was made for queries that are no more than a SEQ of single events, and how many of these are kept.
-_made: dict[tuple[object, Node], Any] = {}
+_made: dict[tuple[object, Node, int | None], Any] = {}
 _MOST_MADE = 256
 
 
 def _once(make: Callable[[LogicalQuery], _Made], logical: LogicalQuery) -> _Made:
-    """What is made of a query; it is the same for all SEQs of as many single events without conditions between them."""
+    """What is made of a query; it is the same for all SEQs of as many single events without conditions between them.
+
+    But for those with PER, which are reported by the event that it names.
+    """
     node = logical.region.node
     if not logical.region.is_plain:
         return make(logical)
-    made = _made.get((make, node))
+    per = logical.results.per
+    key = make, node, None if per is None else per.slot
+    made = _made.get(key)
     if made is None:
         made = make(logical)
         if len(_made) >= _MOST_MADE:
             _made.clear()
-        _made[make, node] = made
+        _made[key] = made
     return cast("_Made", made)
 
 
@@ -109,7 +116,7 @@ def program_from_start(logical: LogicalQuery, first: int) -> Program | None:
 
 def _from_start(logical: LogicalQuery) -> Program | None:
     order = _order(logical)
-    if _is_forward(order):
+    if _is_forward(logical, order):
         return None
     (program,), _ = rewrite_steps((_program(logical, order, from_start=True)[0],))
     return program
@@ -133,7 +140,7 @@ def program_of(logical: LogicalQuery) -> tuple[Program, Progress]:
 
 def _program(logical: LogicalQuery, order: Order, *, from_start: bool = False) -> tuple[Program, Progress]:
     # Events are sorted by time, so the part that is due comes first and the rest is sought on one side of it.
-    due = Due(_is_forward(order), frozenset({State.DUE}))
+    due = Due(_is_forward(logical, order), frozenset({State.DUE}))
     return ProgramBuilder(logical, logical.region, order, from_start=from_start).program(due)
 
 
@@ -141,6 +148,9 @@ def _order(logical: LogicalQuery) -> Order:
     return Order(logical.region, logical.slots, outermost=True)
 
 
-def _is_forward(order: Order) -> bool:
-    """Whether a match is reported once its window has closed, as a negation looks ahead to the window's end."""
-    return any(test.upper.term is Term.WINDOW_END for test in order.tests)
+def _is_forward(logical: LogicalQuery, order: Order) -> bool:
+    """Whether a match is reported once its window has closed.
+
+    A negation looks ahead to the window's end, or all matches of a first event are wanted together.
+    """
+    return looks_ahead(order) or is_per_first(logical, order)

@@ -38,7 +38,7 @@ def positive(pattern: Pattern) -> Iterator[Component]:
 def event_columns(query: Query) -> list[str]:
     """The columns of a query's matches that hold whole events."""
     if query.agg:
-        return []
+        return [] if query.per is None else [query.per.name]
     if query.returns:
         return [column_name(item) for item in query.returns if isinstance(item.value, Variable)]
     return [component.name for component in positive(query.pattern)]

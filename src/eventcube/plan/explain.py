@@ -10,11 +10,14 @@ import pyarrow as pa
 from eventcube.language.printer import print_qual, print_query, print_window
 from eventcube.language.syntax import CountWindow, Query
 from eventcube.options import Options
+from eventcube.plan.counting import MOST_SPLITS, Counting, NoCounting
 from eventcube.plan.flat_queries import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.never_applied import no_match_has
+from eventcube.plan.physical import MADE
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
+from eventcube.plan.stages import Move
 from eventcube.plan.step_text import step_lines
 
 # An AND of many components has as many programs, each as long.
@@ -41,21 +44,60 @@ def _lines(plan: Planned) -> Iterator[str]:
     yield f"reads       {', '.join(logical.columns) or 'no column beyond time and type'}"
     when = "once the window of a match has closed" if plan.physical.forward else "at the last event of a match"
     yield f"reports     {when}"
+    if plan.physical.sink.closing:
+        yield "groups      each once the watermark tells that no match to come can fall into it"
     yield f"rules       {', '.join(plan.rules) or 'none applied'}"
+    counting = plan.physical.sink.counting
+    makes_none = plan.physical.sink.name in MADE
+    if isinstance(counting, NoCounting) or makes_none:
+        yield from _aggregates(counting)
     yield "predicates"
     predicates = [line for region in regions(logical.region) for line in _predicates(region, plan)]
     yield from predicates or ["  none"]
+    if makes_none and isinstance(counting, Counting):
+        yield "stages"
+        yield from _stages(counting, logical)
+    else:
+        yield from _steps(plan)
+    yield "result"
+    for field in result_schema(logical):
+        yield f"  {field.name}: {field.type}"
+
+
+def _steps(plan: Planned) -> Iterator[str]:
     yield "steps"
-    steps = step_lines(plan.physical.program, logical, 1)
+    steps = step_lines(plan.physical.program, plan.logical, 1)
     yield from islice(steps, MAX_STEP_LINES)
     if next(steps, None) is not None:
         yield "  … and more of them"
     for alternative in plan.physical.alternatives[1:]:
         yield f"  or {alternative.name}, if that should cost less: the nested parts bound like the rest"
-    yield from flat_lines(logical, plan.choice)
-    yield "result"
-    for field in result_schema(logical):
-        yield f"  {field.name}: {field.type}"
+    yield from flat_lines(plan.logical, plan.choice)
+
+
+def _aggregates(counting: Counting | NoCounting | None) -> Iterator[str]:
+    """Whether aggregates are computed without making matches, and if not, why."""
+    if isinstance(counting, NoCounting):
+        yield f"aggregates  from all matches, one by one: {'; '.join(counting.reasons)}"
+    elif counting is not None:
+        direction = "from the last event to the first" if counting.forward else "in the order of time"
+        yield f"aggregates  without making matches: counted by stages, {direction}"
+
+
+def _stages(counting: Counting, logical: LogicalQuery) -> Iterator[str]:
+    """How events take matches from one stage to the next."""
+    stages = counting.stages
+    names = {0: "nothing", stages.final: "all"}
+    for step in reversed(stages.steps):
+        slot = logical.slots[step.slot]
+        if isinstance(step, Move):
+            start, end = (names.get(stage, f"stage {stage}") for stage in (step.start, step.end))
+            yield f"  {slot.name}: from {start} to {end}"
+        else:
+            yield f"  !{slot.name}: ends what waits in {names.get(step.stage, f'stage {step.stage}')}"
+    split = ", ".join(logical.slots[slot].name for slot in counting.split)
+    if split:
+        yield f"  once for each group of {split}; where these are more than {MOST_SPLITS}, all matches are made"
 
 
 def _split(logical: LogicalQuery) -> str:

@@ -8,7 +8,7 @@ from eventcube.language.printer import print_qual, print_query, print_window
 from eventcube.options import INDEPENDENT
 from eventcube.plan.equal_parts import equal_parts
 from eventcube.plan.logical import PredicateClass, regions
-from eventcube.plan.physical import GROUPS
+from eventcube.plan.physical import GROUPS, MADE
 from eventcube.plan.planned import Planned
 from eventcube.plan.step_text import step_lines
 from eventcube.plan.step_tree import Branch, Leaf, Node, shareable, step_tree
@@ -29,8 +29,13 @@ def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iter
     yield f"stacks      {len(workload.stacks)} lists of events by type and own conditions, for {used} components"
     yield from _stacks(plans, workload)
     yield from _views(workload)
+    counted = [name for name, query in workload.queries.items() if query.plan.sink.name in MADE]
+    if counted:
+        yield f"aggregates  of {_shown(counted)}: without making matches, counted by stages"
     groups: dict[Arrangement, list[str]] = {}
     for name, query in workload.queries.items():
+        if name in counted:
+            continue
         groups.setdefault(query.arrangement, []).append(name)
     for arrangement, names in groups.items():
         yield f"steps of {', '.join(names)}: {_arrangement(arrangement, plans[names[0]])}"

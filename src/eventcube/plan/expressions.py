@@ -100,7 +100,20 @@ class Translate:
         return Kind.TEXT
 
 
-Expression = ColumnRef | Constant | Negative | Arithmetic | Call | Translate
+@dataclass(frozen=True, slots=True)
+class Every:
+    """The start of the bucket of so many microseconds that a time lies in, as `engine/functions.py` computes it."""
+
+    value: Expression
+    microseconds: int
+    clock: Clock
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.TIME
+
+
+Expression = ColumnRef | Constant | Negative | Arithmetic | Call | Translate | Every
 
 
 @dataclass(frozen=True, slots=True)

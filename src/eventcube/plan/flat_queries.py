@@ -281,7 +281,15 @@ def _query(query: syntax.Query, flat: _Flat, *, alone: bool) -> syntax.Query:
         items = returns or [syntax.Item(syntax.Variable(name)) for name in variables]
         returns = tuple(_returned(item, dropped) for item in items)
     return replace(
-        query, pattern=flat.pattern, where=flat.where, returns=returns, group_by=(), agg=(), having=(), limit=None
+        query,
+        pattern=flat.pattern,
+        where=flat.where,
+        returns=returns,
+        group_by=(),
+        agg=(),
+        per=None,
+        having=(),
+        limit=None,
     )
 
 

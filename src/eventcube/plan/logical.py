@@ -208,7 +208,8 @@ class AggregateColumn:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a query: the columns `returns` of each match or, with `agg`, one row for each group.
+    """The results of a query: the columns `returns` of each match or, with `agg`, one row for each group, or for each
+    event of `per`.
 
     `agg` has the aggregates that AGG lists, `listed` of them, and then those that only HAVING uses. In `having` the
     columns of the groups are k0, k1, … (keys) and a0, a1, … (aggregates).
@@ -219,13 +220,13 @@ class Results:
     agg: tuple[AggregateColumn, ...] = ()
     listed: int = 0
     having: tuple[Condition, ...] = ()
+    per: EventColumn | None = None
 
     @property
     def only_counts(self) -> bool:
         """Whether the number of matches is all that is asked for."""
-        return (
-            bool(self.agg) and not self.group_by and all(a.function == "COUNT" and a.argument is None for a in self.agg)
-        )
+        only = bool(self.agg) and all(a.function == "COUNT" and a.argument is None for a in self.agg)
+        return only and not self.group_by and self.per is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ It is plain data: it can be pickled, and printed. Whoever runs it derives nothin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from eventcube.plan.closing import ClosingKey
+from eventcube.plan.counting import Counting, NoCounting
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import Condition
 from eventcube.plan.logical import Results
@@ -53,8 +55,11 @@ class Scan:
         return None if None in types else frozenset().union(*(own for own in types if own is not None))
 
 
-# The sinks that queries ask for: all matches, aggregates of them, the earliest of them.
-MATCHES, GROUPS, EARLIEST = "matches", "groups", "earliest"
+# The sinks that queries ask for: all matches, the earliest of them, aggregates of them by group or by event;
+MATCHES, EARLIEST, GROUPS, PER_EVENT = "matches", "earliest", "groups", "per event"
+# and these without making the matches.
+TOTALS, TOTALS_PER_EVENT = "totals", "totals per event"
+MADE = {TOTALS: GROUPS, TOTALS_PER_EVENT: PER_EVENT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class SinkPlan:
     """What becomes of the matches: the name of the sink that takes them, and what it makes of them.
 
     `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all. `numbered`:
-    the last column has the numbers of each match's events, as text.
+    the last column has the numbers of each match's events, as text. `closing` are the keys by which groups are final
+    before the input ends. `counting` says how aggregates are computed without making matches, or why they are not.
     """
 
     name: str
@@ -70,6 +76,8 @@ class SinkPlan:
     schema: pa.Schema
     limit: int | None = None
     numbered: bool = False
+    closing: tuple[ClosingKey, ...] = ()
+    counting: Counting | NoCounting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +118,9 @@ class PhysicalQuery:
     def program(self) -> Program:
         """The first of the alternatives."""
         return self.alternatives[0].program
+
+    @property
+    def enumerating(self) -> PhysicalQuery:
+        """The same plan, whose aggregates are computed from its matches."""
+        made = MADE.get(self.sink.name)
+        return self if made is None else replace(self, sink=replace(self.sink, name=made))

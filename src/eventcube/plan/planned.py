@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import for_each
 from eventcube.language.syntax import Query
-from eventcube.options import Options, StrategyChoice
+from eventcube.options import ENUMERATE, Options, StrategyChoice
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build, program_from_start
 from eventcube.plan.logical import LogicalQuery
@@ -39,6 +39,8 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     bound = bind(query, schema, options.concepts)
     logical, rules = rewrite(with_strategies(bound, options.strategy))
     physical, more = build(logical, options.limit, sink)
+    if options.aggregates == ENUMERATE:
+        physical = physical.enumerating
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))
 
 

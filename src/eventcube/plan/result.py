@@ -34,13 +34,13 @@ def result_schema(logical: LogicalQuery) -> pa.Schema:
 
 
 def group_schema(results: Results) -> pa.Schema:
-    """The columns of the groups: the keys, then the aggregates."""
+    """The columns of the groups: the keys, or the event that each row is for, then the aggregates."""
     types, aggregates = group_columns(results), results.agg[: results.listed]
+    event = [] if results.per is None else [pa.field(results.per.name, results.per.type, nullable=False)]
     names = [*(key.name for key in results.group_by), *(aggregate.name for aggregate in aggregates)]
     internal_names = [f"k{i}" for i in range(len(results.group_by))] + [f"a{i}" for i in range(results.listed)]
-    return pa.schema(
-        [types.field(internal).with_name(name) for internal, name in zip(internal_names, names, strict=True)]
-    )
+    columns = [types.field(internal).with_name(name) for internal, name in zip(internal_names, names, strict=True)]
+    return pa.schema([*event, *columns])
 
 
 def group_columns(results: Results) -> pa.Schema:

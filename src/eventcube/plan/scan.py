@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from eventcube.language.syntax import CountWindow
+from eventcube.plan.closing import ClosingKey
+from eventcube.plan.counting import Counting, NoCounting, counting_of
 from eventcube.plan.dictionary import dictionary_of
 from eventcube.plan.logical import LogicalQuery, PredicateClass, regions
-from eventcube.plan.physical import EARLIEST, GROUPS, MATCHES, ComponentScan, Scan, SinkPlan
+from eventcube.plan.physical import (
+    EARLIEST,
+    GROUPS,
+    MADE,
+    MATCHES,
+    PER_EVENT,
+    TOTALS,
+    TOTALS_PER_EVENT,
+    ComponentScan,
+    Scan,
+    SinkPlan,
+)
 from eventcube.plan.result import result_schema
 
 # No stream is longer, and twice this still fits 64 bits.
@@ -43,9 +56,28 @@ def scan_of(logical: LogicalQuery) -> Scan:
     )
 
 
-def sink_of(logical: LogicalQuery, limit: int | None, name: str | None = None) -> SinkPlan:
-    """The sink of a query, or the one of that name; `limit` applies in addition to the LIMIT of the query."""
+def sink_of(
+    logical: LogicalQuery,
+    limit: int | None,
+    name: str | None = None,
+    closing: tuple[ClosingKey, ...] = (),
+    *,
+    forward: bool = False,
+) -> SinkPlan:
+    """The sink of a query, or the one of that name; `limit` applies in addition to the LIMIT of the query.
+
+    `forward`: its matches are due by their first event.
+    """
     limits = [n for n in (logical.query.limit, limit) if n is not None]
     least = None if logical.results.agg else min(limits, default=None)
-    name = name or (GROUPS if logical.results.agg else MATCHES if least is None else EARLIEST)
-    return SinkPlan(name, logical.results, result_schema(logical), least)
+    counting = counting_of(logical, forward=forward) if logical.results.agg and name in (None, *MADE) else None
+    if name is None:
+        name = _aggregating(logical, counting) if logical.results.agg else MATCHES if least is None else EARLIEST
+    return SinkPlan(name, logical.results, result_schema(logical), least, closing=closing, counting=counting)
+
+
+def _aggregating(logical: LogicalQuery, counting: Counting | NoCounting | None) -> str:
+    """The sink for aggregates, which makes no matches if it can."""
+    if logical.results.per is None:
+        return TOTALS if isinstance(counting, Counting) else GROUPS
+    return TOTALS_PER_EVENT if isinstance(counting, Counting) else PER_EVENT

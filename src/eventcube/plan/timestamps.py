@@ -23,6 +23,7 @@ from eventcube.language.syntax import (
     Call,
     Column,
     Comparison,
+    Every,
     In,
     Item,
     Literal,
@@ -60,6 +61,9 @@ class _Localizer:
         self.schema, self.report, self.warn, self.warn_if_zoned = schema, report, warn, warn_if_zoned
         # The columns of the groups by name, for HAVING.
         self._definitions = {column_name(i): i.value for i in query.group_by if isinstance(i.value, Value)}
+        # A bucket is a time in the zone of another, as DATE is.
+        buckets = ((column_name(i), i.value) for i in query.group_by if isinstance(i.value, Every))
+        self._definitions |= {name: Call("DATE", (bucket.value,)) for name, bucket in buckets}
         self._definitions |= {column_name(a): a for a in query.agg}
         # Caches by id; each entry holds its value, so that no other object gets the same id.
         self._of_events_cache: dict[int, tuple[Value, Value]] = {}
@@ -80,11 +84,11 @@ class _Localizer:
         elif isinstance(node, Call) and node.function == "COALESCE":
             parts = self._coalesced(cast("list[Value]", parts))
         columns: list[Attribute | None] = [None] * len(parts)
-        if isinstance(node, Comparison | In | Between | Value):
+        if isinstance(node, Comparison | In | Between | Value | Every):
             columns = [time_column(self._of_events(cast("Value", child)), self.schema) for child in parts]
         if isinstance(node, Comparison | In | Between | Arithmetic):
             self._warn_of_mixed(cast("list[Value]", parts), columns)
-        if isinstance(node, Call) and node.function in (*TIME_PARTS, "DATE"):
+        if isinstance(node, Every) or (isinstance(node, Call) and node.function in (*TIME_PARTS, "DATE")):
             self._warn_of_clock(node, columns)
         # Each value is read in the zone of the first time column among the others.
         first_two = [i for i, column in enumerate(columns) if column is not None][:2]
@@ -99,14 +103,15 @@ class _Localizer:
             return cast("_Node", replace(cast("Item | Aggregate", changed), alias=column_name(node)))
         return changed
 
-    def _warn_of_clock(self, call: Call, columns: Sequence[Attribute | None]) -> None:
+    def _warn_of_clock(self, call: Call | Every, columns: Sequence[Attribute | None]) -> None:
         """Warn of a function that reads a clock where times are text with zones: it reads them in UTC."""
         column = next((c for c in columns if c is not None and c.name == self.schema.time), None)
+        name = "EVERY" if isinstance(call, Every) else call.function
         if column is not None and self.schema.time_is_text:
             self.warn_if_zoned(
                 Diagnostic(
                     "EC524",
-                    f"{call.function} reads the clock in UTC: times in {column.name!r} are text with a zone",
+                    f"{name} reads the clock in UTC: times in {column.name!r} are text with a zone",
                     call.span,
                     f"make {column.name!r} a column of timestamps in the zone that is meant",
                 )

@@ -13,6 +13,7 @@ from eventcube.plan.expressions import (
     Call,
     ColumnRef,
     Constant,
+    Every,
     Expression,
     Negative,
     Translate,
@@ -51,7 +52,7 @@ def _syntax(value: Expression, slots: Sequence[Slot]) -> syntax.Value:
             return syntax.Arithmetic(op, _syntax(left, slots), _syntax(right, slots))
         case Call(function, arguments):
             return syntax.Call(function, tuple(_syntax(a, slots) for a in arguments))
-        case Translate(inner):
+        case Translate(inner) | Every(inner):
             return _syntax(inner, slots)
         case _:
             assert_never(value)

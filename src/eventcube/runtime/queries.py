@@ -81,7 +81,8 @@ def check_options(queries: Mapping[str, Query], options: Options) -> None:
                 code="EC416",
                 hint="leave limit out, or take the first rows of the result",
             )
-        if options.until is not None and (query.agg or query.limit is not None or options.limit is not None):
+        groups = bool(query.agg) and query.per is None
+        if options.until is not None and (groups or query.limit is not None or options.limit is not None):
             raise OptionError(
                 f"until gives the matches that a watermark decides, and query {name!r} has LIMIT or AGG, whose results "
                 "are only final at the end",

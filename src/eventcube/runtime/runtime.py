@@ -136,6 +136,11 @@ class Runtime:
         plans = plan_queries(queries, schema, self.options)
         for plan in plans.values():
             check_names(plan.physical.sink.schema.names, "the result has")
+        if self.keep is not None:
+            # Matches that are kept must be made.
+            for name, plan in plans.items():
+                if self.keep.counted or not plan.physical.sink.results.only_counts:
+                    plans[name] = replace(plan, physical=plan.physical.enumerating)
         return plans
 
     def plan_together(self, plans: Mapping[str, Planned], added: Added) -> WorkloadPlan:

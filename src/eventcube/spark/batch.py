@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from eventcube.engine.aggregate import ESTIMATE
 from eventcube.engine.counts import Counts
 from eventcube.engine.reuse.derive import plan_shared
 from eventcube.errors import OptionError
@@ -28,7 +29,7 @@ from eventcube.runtime.watermark import microseconds_of
 from eventcube.schema import HALO, INTERNAL, EventSchema
 from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
-from eventcube.spark.groups import COUNTED, Merge, MergeCounts, partial_schema
+from eventcube.spark.groups import COUNTED, Merge, MergeCounts, not_closing, partial_schema
 from eventcube.spark.limit import ORDER, OrderKeys, tie_breakers, with_order
 from eventcube.spark.origin import Origin
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
@@ -220,7 +221,7 @@ class _Batch(Request):
 
     def _matches(self, pass_: Pass) -> DataFrame:
         logical = pass_.queries[0]
-        if logical.query.agg:
+        if logical.results.agg and logical.results.per is None:
             return self._groups(pass_, logical)
         return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), self.result_schema(logical))
 
@@ -254,20 +255,20 @@ class _Batch(Request):
         """A group of no matches, so that AGG without GROUPBY always gives a row."""
         types = from_arrow_schema(schema)
         empty = [
-            F.lit(0 if f.name.startswith("n") or self._is_count(f.name) else None).cast(f.dataType).alias(f.name)
+            F.lit(0 if self._is_count(f.name.removeprefix(ESTIMATE)) else None).cast(f.dataType).alias(f.name)
             for f in types
         ]
         return self.events.sparkSession.range(1).select(*empty)
 
     def _is_count(self, name: str) -> bool:
         results = next(iter(self.plans.values())).logical.results
-        return name.startswith("a") and results.agg[int(name[1:])].function == "COUNT"
+        return name.startswith("n") or (name.startswith("a") and results.agg[int(name[1:])].function == "COUNT")
 
     # The events of a pass.
 
     def _task_plans(self, pass_: Pass) -> dict[str, Planned]:
         """The plans over the columns of the tasks: only those needed, and the slice as part of the key."""
-        return self.plans_over(self._task_schema(pass_), pass_)
+        return {n: not_closing(plan) for n, plan in self.plans_over(self._task_schema(pass_), pass_).items()}
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = list(arrow_schema(self._usable_events(pass_)))

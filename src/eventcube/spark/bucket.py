@@ -127,7 +127,7 @@ class Bucket:
             for name, batch in self.workload.advance(watermark):
                 yield self._formatted(name, batch)
             for name, query in self.workload.engine.queries.items():
-                if query.sink.is_open and (batch := query.sink.updates()).num_rows:
+                if query.sink.is_open and not query.sink.closes and (batch := query.sink.updates()).num_rows:
                     yield self._formatted(name, batch)
         events = [table for pack in packs if (table := pa.ipc.open_stream(pack).read_all()).num_rows]
         if events:
@@ -190,9 +190,11 @@ class Bucket:
 
     @property
     def awaits_watermark(self) -> bool:
-        """Whether the watermark alone can complete a match, or let an event go."""
+        """Whether the watermark alone can complete a match, let an event go, or make a group final."""
         by_time = any(not query.plan.scan.by_count for query in self.workload.plan.queries.values())
-        return self.workload.ingest.held > 0 or (by_time and self.retained > 0)
+        sinks = [query.sink for query in self.workload.engine.queries.values()]
+        waits = any(sink.closes and sink.rows[0] for sink in sinks)
+        return self.workload.ingest.held > 0 or (by_time and self.retained > 0) or waits
 
     def save(self) -> tuple[Chunk, bytes]:
         """What changed since the last chunks that stay, as a new chunk, which is put behind them."""

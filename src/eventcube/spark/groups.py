@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
-from eventcube.engine.aggregate import WHOLE_SUM, Groups
+from eventcube.engine.aggregate import ESTIMATE, Groups
 from eventcube.plan.logical import Computed, Results
+from eventcube.plan.planned import Planned
 from eventcube.plan.result import group_columns
 from eventcube.schema import Kind, plain_type
 
 # How many matches each query has.
 COUNTED = pa.schema([("query", pa.string()), ("matches", pa.int64())])
+
+
+def not_closing(planned: Planned) -> Planned:
+    """The plan with groups that no task gives before they are merged with those of others."""
+    sink = replace(planned.physical.sink, closing=())
+    return replace(planned, physical=replace(planned.physical, sink=sink))
 
 
 def partial_schema(results: Results) -> pa.Schema:
@@ -25,11 +33,12 @@ def partial_schema(results: Results) -> pa.Schema:
         if function == "COUNT" or argument is None:
             type_ = pa.int64()
         elif function == "SUM":
-            type_ = WHOLE_SUM if argument.expression.kind in (Kind.INTEGER, Kind.DURATION) else pa.float64()
+            type_ = pa.int64() if name in groups.whole else pa.float64()
         else:
             type_ = argument.type
         fields.append(pa.field(name, type_))
-    return pa.schema([*keys, *fields])
+    estimates = [pa.field(ESTIMATE + name, pa.float64()) for name, *_ in groups.parts if name in groups.whole]
+    return pa.schema([*keys, *fields, *estimates])
 
 
 def _counted_type(value: Computed) -> pa.DataType:

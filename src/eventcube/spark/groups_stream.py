@@ -21,11 +21,22 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from eventcube.errors import OptionError
+from eventcube.plan.planned import Planned
 from eventcube.spark.columns import is_connect
 
 _MODE = "eventcube.outputMode"
 # The sessions that have a listener.
 _listening: set[str] = set()
+
+
+def changes_rows(plan: Planned) -> bool:
+    """Whether a stream gives rows of a query again: groups of which the watermark tells no end."""
+    return bool(plan.logical.results.agg) and plan.logical.results.per is None and not plan.physical.sink.closing
+
+
+def is_for_update(frame: DataFrame) -> bool:
+    """Whether a frame must be written in update mode."""
+    return isinstance(frame, _Groups)
 
 
 def for_update_only(frame: DataFrame) -> DataFrame:
@@ -79,9 +90,10 @@ def _refuse_unless_update(mode: str) -> None:
     if mode.lower() != "update":
         raise OptionError(
             f"the groups of AGG cannot be written in {mode} mode: a group gets a new row whenever it "
-            "changes, and none is ever final, as groups have no time at which they end",
+            "changes, and none is ever final, as these groups have no time at which they end",
             code="EC498",
-            hint='writeStream.outputMode("update"), to a sink that replaces rows, as foreachBatch can',
+            hint='writeStream.outputMode("update"), to a sink that replaces rows, as foreachBatch can; '
+            "or groups that end: GROUPBY b.ts EVERY 1 hour, with the time column of an event",
         )
 
 

@@ -33,7 +33,7 @@ from eventcube.spark.bucket import BucketTask
 from eventcube.spark.bucket_names import group_names
 from eventcube.spark.columns import Batches, column, map_batches, microseconds
 from eventcube.spark.counters import AddCounters, bucket_counters
-from eventcube.spark.groups_stream import for_update_only
+from eventcube.spark.groups_stream import changes_rows, for_update_only
 from eventcube.spark.limit import tie_breakers
 from eventcube.spark.match_ids import check_has_ids, numbered
 from eventcube.spark.origin import Origin, PassOrigin, delay_of, texts_of
@@ -70,6 +70,8 @@ class Stream(Request):
                 "the events are a stream, whose watermark Spark moves", code="EC604", hint="leave until out"
             )
         super().__init__(events, queries, single, options)
+        for name, plan in self.plans.items():
+            _check_having(plan, "the query" if single else f"query {name}")
         self.add_counters: AddCounters | None = None
 
     def count(self, counters: Counts) -> None:
@@ -112,14 +114,14 @@ class Stream(Request):
 
     @property
     def _mode(self) -> str:
-        """Groups change with each match; matches do not."""
-        return "update" if any(plan.logical.query.agg for plan in self.plans.values()) else "append"
+        """Groups change with each match, unless they end; matches do not."""
+        return "update" if any(map(changes_rows, self.plans.values())) else "append"
 
     def _key(self, pass_: Pass) -> tuple[str, ...]:
         """The columns by which events are spread over the buckets: those of the groups, if there are groups."""
         key = _spread(pass_)
         for logical in pass_.queries:
-            if logical.query.agg:
+            if logical.results.agg and logical.results.per is None:
                 key = tuple(name for name in key if name in _grouped_by(logical))
         return key
 
@@ -260,12 +262,17 @@ def _check_can_stream(query: Query, options: Options, which: str) -> None:
             code="EC491",
             hint="leave LIMIT out",
         )
-    if query.having:
+
+
+def _check_having(plan: Planned, which: str) -> None:
+    """Refuse HAVING where groups have no end."""
+    if plan.logical.results.having and changes_rows(plan):
         raise OptionError(
             f"{which} has HAVING, but a stream gives a group again whenever it has changed, and could not take back "
             "one that HAVING no longer holds for",
             code="EC492",
-            hint="leave HAVING out, and filter what was written last for each group",
+            hint="leave HAVING out, and filter what was written last for each group; "
+            "or have groups that end: GROUPBY b.ts EVERY 1 hour, with the time column of an event",
         )
 
 

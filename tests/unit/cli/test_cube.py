@@ -206,7 +206,7 @@ def test_explain_tells_what_is_computed_from_what(ask: Call) -> None:
     assert "straight: computed from dallas (pattern-down)" in result.stdout
     assert result.stderr == ""
     assert "no query is computed from the matches of another" in ask("--explain", "--sharing", "independent").stdout
-    both = ask("--explain", "--counts", "--sharing", "bottom-up")
+    both = ask("--explain", "--counts", "--sharing", "bottom-up", "--aggregates", "enumerate")
     assert "north: computed from dallas" in both.stdout
     assert "AGG COUNT(*)" in both.stdout
     assert both.stderr.startswith("9 matches of 3 queries")

@@ -165,6 +165,29 @@ def test_aggregates_are_shown(call: Call) -> None:
     assert result.stderr.startswith("2 groups in 5 events")
 
 
+def test_rows_of_events_are_shown_by_their_time(call: Call, folder: Path) -> None:
+    table = pa.table({"ts": range(100), "kind": ["A"] * 100})
+    pq.write_table(table, folder / "many.parquet")
+    query = "PATTERN SEQ(A a, A b) WITHIN 9 us AGG COUNT(*) AS n PER b"
+    result = call("run", query, "many.parquet", *LOCAL)
+    assert result.stdout.index("ts 1 ") < result.stdout.index("ts 2 ")
+    assert result.stderr.startswith("99 groups in 100 events")
+    assert call("run", query, "many.parquet", *LOCAL, "--out", "rows.csv").exit_code == 0
+    assert pa_csv.read_csv(folder / "rows.csv").column_names == ["b.ts", "b.kind", "n"]
+    assert (
+        call(
+            "run", query, "many.parquet", *LOCAL, "--until", "1970-01-01 00:00:00.00005", "--out", "rows.parquet"
+        ).exit_code
+        == 0
+    )
+    assert len(pq.read_table(folder / "rows.parquet")) == 49
+
+
+def test_groups_by_time_are_shown(call: Call) -> None:
+    query = "PATTERN Login a WITHIN 1 s GROUPBY a.ts EVERY 1 hour AS hour AGG COUNT(*) AS n"
+    assert "2026-01-01 09:00:00" in call("run", query, "events.csv", *LOCAL).stdout
+
+
 def test_events_that_pandas_wrote(call: Call, folder: Path) -> None:
     frame = pd.read_csv(folder / "events.csv", parse_dates=["ts"])
     frame.to_parquet(folder / "events.parquet")

@@ -13,6 +13,7 @@ from eventcube.engine.reuse.case import Member, reuse_cases
 from eventcube.engine.reuse.known import Known
 from eventcube.options import INDEPENDENT
 from eventcube.plan.logical import LogicalQuery, regions
+from eventcube.plan.physical import MADE
 from eventcube.plan.planned import Planned, plan_together
 from eventcube.plan.workload import Added, Derivation, WorkloadPlan, WorkloadQuery
 
@@ -27,7 +28,9 @@ def plan_shared(
     workload = replace(plan_together(plans, concepts, added), sharing=sharing)
     if sharing == INDEPENDENT or len(plans) == 1:
         return workload
-    return with_derivations(workload, plans, *related(plans, added or {}))
+    # Aggregates that are computed without matches have none for others, and need none.
+    made = {name: planned for name, planned in plans.items() if planned.physical.sink.name not in MADE}
+    return with_derivations(workload, plans, *related(made, added or {})) if len(made) > 1 else workload
 
 
 def related(plans: Mapping[str, Planned], added: Added) -> tuple[list[Edge], list[Edge]]:
@@ -46,7 +49,7 @@ def _twins(plans: Mapping[str, Planned], added: Added) -> dict[str, str]:
     # One with a limit feeds no other.
     for name in sorted(plans, key=lambda name: not can_feed(plans[name].bound)):
         query = plans[name].bound.query
-        asked = replace(query, returns=(), agg=(), group_by=(), having=(), limit=None)
+        asked = replace(query, returns=(), agg=(), per=None, group_by=(), having=(), limit=None)
         first = firsts.setdefault((asked, added.get(name)), name)
         if first != name:
             twins[name] = first

@@ -23,7 +23,8 @@ def outline(logical: LogicalQuery) -> Hashable | None:
     direct = {part.slot for part in node.parts if isinstance(part, Leaf)} if isinstance(node, Seq) else set()
     shared = tuple(may_share(one, other) for one in slots for other in slots[: one.index])
     named = tuple((None if s.index in direct else s.name, s.region, s.alternatives) for s in slots)
-    return logical.region, logical.alternatives, logical.or_of, named, shared
+    per = logical.results.per
+    return logical.region, logical.alternatives, logical.or_of, named, shared, None if per is None else per.slot
 
 
 class Known:

@@ -18,7 +18,7 @@ from eventcube.plan.physical import PhysicalQuery
 class EarliestSink(Sink):
     """Returns the first matches, and stops looking once nothing still to come can be earlier."""
 
-    searches = True
+    searches = gives_matches = True
 
     def __init__(self, plan: PhysicalQuery) -> None:
         assert plan.sink.limit is not None

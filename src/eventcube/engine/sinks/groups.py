@@ -7,16 +7,20 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from eventcube.engine.aggregate import Groups
+from eventcube.engine.closing import ClosingGroups
 from eventcube.engine.output import Output
 from eventcube.engine.saved import Saved
 from eventcube.engine.sinks.sink import Nothing, Sink, register
 from eventcube.engine.table import Table
 from eventcube.plan.physical import PhysicalQuery
 
+# Matches that are counted without being made can be more than 64 bits hold, as floats can.
+_MOST_MATCHES = 2**1024
+
 
 @register("groups")
 class GroupSink(Sink):
-    """Folds matches into groups, which are returned when the input has ended."""
+    """Folds matches into groups, which are returned when the input has ended, or before if they are by time."""
 
     is_open = True
 
@@ -24,18 +28,31 @@ class GroupSink(Sink):
         super().__init__(plan)
         self.groups = Groups(plan.sink.results)
         self.only_counts = plan.sink.results.only_counts
+        self.closes = bool(plan.sink.closing)
+        self._closing = ClosingGroups(self.groups, plan.sink.closing)
 
     def add(self, table: Table, output: Output) -> Iterator[pa.RecordBatch]:
         """Fold matches into groups."""
-        self.groups.add(table, output)
+        self._note(self.groups.add(table, output))
         return iter(())
+
+    def _note(self, summary: pa.Table) -> None:
+        """Take note of groups that were added."""
+        if self.closes:
+            self._closing.note(summary)
 
     def add_count(self, matches: int) -> None:
         """Count matches."""
         self.groups.add_count(matches)
 
+    def close(self, watermark: int) -> Iterator[pa.RecordBatch]:
+        """The groups by buckets of time that no match to come can fall into."""
+        closed = self._closing.take(watermark) if self.closes else None
+        if closed is not None:
+            yield closed.result()
+
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """All groups."""
+        """All groups that are left."""
         yield self.groups.result()
 
     def updates(self) -> pa.RecordBatch:
@@ -59,7 +76,7 @@ class GroupSink(Sink):
         """Take on saved groups, or add to those that there are."""
         saved.check_fields({"count"} if self.only_counts else {"added"})
         if self.only_counts:
-            self.groups.counted = saved.integer("count", 0, 2**63 - 1)
+            self.groups.counted = saved.integer("count", 0, _MOST_MATCHES)
             self.groups.note_saved()
             return
         table: pa.Table | None = None
@@ -67,5 +84,8 @@ class GroupSink(Sink):
             expected = Groups(self.plan.sink.results)
             expected.add(*nothing())
             assert expected.partial is not None
-            table = saved.take("groups", expected.partial.schema)
+            columns = expected.partial.schema
+            former = expected.former(columns)
+            table = saved.take("groups", former if saved.has("groups", former) else columns)
         self.groups.restore(table, added=bool(saved.integer("added", 0, 1)))
+        self._closing.note_restored()

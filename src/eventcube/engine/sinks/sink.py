@@ -13,6 +13,7 @@ from eventcube.engine.output import Output
 from eventcube.engine.registry import import_all
 from eventcube.engine.rows import Rows
 from eventcube.engine.saved import Saved
+from eventcube.engine.stage_counts import Found
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts
@@ -42,6 +43,14 @@ class Due(Protocol):
     def parts(self) -> Parts:
         """The nested parts, with what is kept of them."""
 
+    @property
+    def counted(self) -> Found | None:
+        """How many matches there are, for each event that ends some, if that was counted with other queries."""
+
+    @property
+    def execution_of_all(self) -> Execution:
+        """An execution over all events."""
+
     def execution(self, rows: Rows, stacks: tuple[int, ...], states: States) -> Execution:
         """An execution over a piece of the events."""
 
@@ -57,9 +66,13 @@ class Sink:
     """
 
     searches: bool = False
+    # Whether the rows that it gives are matches, to be counted.
+    gives_matches: bool = False
     only_counts: bool = False
     # Whether the result is known at the end only, and `finish` tells what it would be now.
     is_open: bool = False
+    # Whether rows of an open result are final once the watermark has passed them: `close` gives them then.
+    closes: bool = False
 
     def __init__(self, plan: PhysicalQuery) -> None:
         self.plan = plan
@@ -84,6 +97,10 @@ class Sink:
     def search(self, due: Due) -> Iterator[pa.RecordBatch]:
         """Find matches of due events; gives the rows of the result that are final now."""
         raise NotImplementedError
+
+    def close(self, watermark: int) -> Iterator[pa.RecordBatch]:
+        """The rows of an open result that are final at a watermark; they leave the sink."""
+        return iter(())
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The rows that are left when the input has ended."""

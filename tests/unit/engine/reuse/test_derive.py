@@ -15,7 +15,7 @@ COLUMNS = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.int64(), "k"
 
 
 def planned(*texts: str) -> WorkloadPlan:
-    chosen = options(type="type")
+    chosen = options(type="type", aggregates="enumerate")
     schema = chosen.schema(COLUMNS)
     plans = {f"q{i}": plan_query(parse(f"PATTERN {text}"), schema, chosen) for i, text in enumerate(texts)}
     return plan_shared(plans, None, "auto")

@@ -1,0 +1,281 @@
+"""Counts and sums of matches, for each event that ends some, as rows that groups can fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, single_array, summable
+from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.output import Output
+from eventcube.engine.stage_counts import NO_VALUE, Found, StageCounts, Weights
+from eventcube.engine.stage_kernels import LEAST, SUM
+from eventcube.engine.table import Table
+from eventcube.plan.counting import Counting
+from eventcube.plan.logical import Computed
+from eventcube.plan.stages import Move
+
+
+class Totals:
+    """What all aggregates of a query need, from one preparation of the events; `fixed` has keys that are the same for
+    all of these matches.
+    """
+
+    def __init__(self, groups: Groups, counts: StageCounts, output: Output, fixed: Mapping[str, pa.Scalar]) -> None:
+        self.groups, self.counts, self.output, self._fixed = groups, counts, output, fixed
+        self._known: dict[object, Any] = {}
+
+    @property
+    def counting(self) -> Counting:
+        """The plan that is followed."""
+        return self.counts.counting
+
+    @property
+    def matches(self) -> int:
+        """How many matches there are, about that many if 64 bits cannot hold them."""
+        base = self._base
+        estimate = float(base.estimates.sum())
+        if base.counts is not None and estimate < 2.0**63:
+            return int(base.counts.sum()) % 2**64
+        return int(min(estimate, 1e308))
+
+    def tables(self) -> Iterator[pa.Table]:
+        """For each slot whose events end matches: a row for each of these events with its keys, counts and sums."""
+        base = self._base
+        for slot in np.unique(base.slots).tolist():
+            here = np.flatnonzero((base.slots == slot) & (base.estimates > 0))
+            if len(here):
+                yield self._table(slot, here)
+
+    def _table(self, slot: int, here: Ints) -> pa.Table:
+        # Groups of equal rank: columns that all events of a match agree on can be read from any of them.
+        read_at = slot if slot >= 0 else self.output.plan.positive[0]
+        table = Table((read_at,), self._base.rows[here][None, :])
+        per_event = self.groups.results.per is not None
+        columns = self.groups.key_values(table, self.output) if per_event else {}
+        for name, key in () if per_event else zip(self.groups.keys, self.groups.results.group_by, strict=True):
+            if name in self._fixed:
+                columns[name] = pa.repeat(self._fixed[name], len(here))
+            else:
+                columns[name] = foldable(self._at(key.value, read_at, table))
+        for name, counted in self.groups.distinct.items():
+            columns[name] = foldable(self._at(counted, read_at, table))
+        for name, function, argument in self.groups.parts:
+            columns |= self._part(name, function, argument, slot, here, table)
+        return pa.table(columns)
+
+    def _at(self, value: Computed, slot: int, table: Table) -> pa.Array:
+        """A value at the events that end matches, which is of one that is not there if other matches end with it."""
+        for other in self.counting.free(value.expression) - {slot}:
+            table = table.absent([other])
+        return self.output.value(table, self.counting.at(value, slot))
+
+    # The columns of an aggregate.
+
+    def _part(
+        self, name: str, function: str, argument: Computed | None, slot: int, here: Ints, table: Table
+    ) -> dict[str, pa.Array]:
+        if argument is None:
+            return self._numbers(name, *self._counted_at(here))
+        difference = self.counting.difference(argument.expression)
+        if difference is not None:
+            return self._delay(name, function, difference, slot, here)
+        free = self.counting.free(argument.expression)
+        inner = next((s for s in free if any(m.slot == s for m in self._inner_moves)), None)
+        # The argument can be of the event that ends the match, of one before it, or here of one, there of the other.
+        own = None if inner is not None and slot not in free else self._own(name, function, argument, here, table)
+        if inner is None:
+            assert own is not None
+            return own
+        if function in ("MIN", "MAX"):
+            least = self._least(argument, inner, function == "MAX", here)
+            if own is not None:
+                least = _better(least, own[name], pc.greater if function == "MAX" else pc.less)
+            return {name: least}
+        before = self._sums(name, function, argument, inner, here)
+        return before if own is None else {column: _added(before[column], own[column]) for column in before}
+
+    def _delay(self, name: str, function: str, slots: tuple[int, int], slot: int, here: Ints) -> dict[str, pa.Array]:
+        """A sum of how much later the event of one slot is than that of another, or the number of matches."""
+        counts, estimates = self._counted_at(here)
+        if function == "COUNT":
+            return self._numbers(name, counts, estimates)
+        store = self.output.store
+        since = store.ts - store.ts.min(initial=store.ts[0])
+        signs = dict(zip(slots, (1, -1), strict=True))
+        most = min(float(since.max()), store.longest)
+        inner = {s: sign * since[self.counts.stack(s)] for s, sign in signs.items() if s in self._inner_slots}
+        whole, floats = np.zeros(len(here), np.int64), np.zeros(len(here))
+        if inner:
+            found = self._walk((slots, "delay"), Weights(SUM, inner, most))
+            assert found.values is not None
+            assert found.value_estimates is not None
+            whole, floats = found.values[here], found.value_estimates[here]
+        if slot in signs:
+            own = signs[slot] * since[self._base.rows[here]]
+            whole, floats = whole + own * counts, floats + own * estimates
+        if self.counts.bounds(most):
+            floats = whole.astype(np.float64)
+        return self._numbers(name, whole, floats)
+
+    @cached_property
+    def _inner_slots(self) -> set[int]:
+        return {move.slot for move in self._inner_moves}
+
+    @cached_property
+    def _inner_moves(self) -> list[Move]:
+        stages = self.counting.stages
+        return [move for move in stages.moves if move.end != stages.final]
+
+    def _sums(self, name: str, function: str, argument: Computed, slot: int, here: Ints) -> dict[str, pa.Array]:
+        """A count, or a sum, of an argument of events that do not end the matches."""
+        number, estimates = self._number_of(argument, slot, here)
+        if function == "COUNT":
+            return self._numbers(name, number, estimates)
+        found = self._weighed(argument, slot)
+        assert found.values is not None
+        if name not in self.groups.whole:
+            return {name: pa.array(found.values[here], mask=estimates == 0)}
+        assert found.value_estimates is not None
+        return self._numbers(name, found.values[here], found.value_estimates[here], estimates == 0)
+
+    def _numbers(self, name: str, whole: Ints, estimates: Array, mask: Bools | None = None) -> dict[str, pa.Array]:
+        return {name: pa.array(whole, mask=mask), ESTIMATE + name: pa.array(estimates, mask=mask)}
+
+    def _own(self, name: str, function: str, argument: Computed, here: Ints, table: Table) -> dict[str, pa.Array]:
+        """An aggregate of the events that end the matches."""
+        slot = table.columns[0]
+        array = _summable(self._at(argument, slot, table), function)
+        if function in ("MIN", "MAX"):
+            return {name: array}
+        valid = np.asarray(array.is_valid())
+        if function == "COUNT":
+            counts, estimates = self._counted_at(here)
+            return self._numbers(name, counts * valid, estimates * valid)
+        if name not in self.groups.whole:
+            values = np.asarray(array.fill_null(0.0).cast(pa.float64()))
+            return {name: pa.array(values * self._base.estimates[here], mask=~valid)}
+        values = np.asarray(array.fill_null(0).cast(pa.int64()))
+        counts, estimates = self._counted_at(here)
+        return self._numbers(name, values * counts, values * estimates, ~valid)
+
+    def _number_of(self, argument: Computed, slot: int, here: Ints) -> tuple[Ints, Array]:
+        """How many matches have a value for the argument."""
+        _, valid = self._argument(argument, slot, "COUNT")
+        in_all = slot not in self.output.plan.optional and slot not in self.counting.stages.last_slots
+        if valid.all() and in_all:
+            return self._counted_at(here)
+        found = self._walk(("valid", argument), Weights(SUM, {slot: valid.astype(np.int64)}))
+        assert found.values is not None
+        assert found.value_estimates is not None
+        return found.values[here], found.value_estimates[here]
+
+    def _weighed(self, argument: Computed, slot: int) -> Found:
+        array, valid = self._argument(argument, slot, "SUM")
+        values = np.asarray(array.fill_null(0))
+        return self._walk(("sum", argument), Weights(SUM, {slot: np.where(valid, values, values.dtype.type(0))}))
+
+    def _least(self, argument: Computed, slot: int, greatest: bool, here: Ints) -> pa.Array:
+        """The least value, or the greatest: the least of their opposites."""
+        array, valid = self._argument(argument, slot, "MIN")
+        values, originals = _sortable(array, valid, greatest)
+        none = NO_VALUE[values.dtype]
+        found = self._walk((greatest, argument), Weights(LEAST, {slot: np.where(valid, values, none)}))
+        assert found.values is not None
+        least = found.values[here]
+        missing = least == none
+        least = np.where(missing, 0, least)
+        if originals is not None:
+            places = len(originals) - 1 - least if greatest else least
+            return originals.take(pa.array(places, pa.int64(), mask=missing))
+        if greatest:
+            least = -least if least.dtype == np.float64 else ~least
+        plain = pa.array(least, mask=missing)
+        return (
+            plain.view(array.type)
+            if plain.type != array.type and array.type.bit_width == 64
+            else plain.cast(array.type)
+        )
+
+    def _argument(self, argument: Computed, slot: int, function: str) -> tuple[pa.Array, Bools]:
+        """The argument for all events of its slot, and where it is not null."""
+        key = (function, argument)
+        if key not in self._known:
+            rows = self.counts.stack(slot)
+            value = self.counting.at(argument, slot)
+            array = _summable(self.output.value(Table((slot,), rows[None, :]), value), function)
+            self._known[key] = array, np.asarray(array.is_valid())
+        known: tuple[pa.Array, Bools] = self._known[key]
+        return known
+
+    def _walk(self, key: object, weights: Weights) -> Found:
+        if key not in self._known:
+            found = self._known[key] = self.counts.weigh(weights)
+            if found.counts is not None:
+                self._known.setdefault("count", found)
+        known: Found = self._known[key]
+        return known
+
+    @property
+    def _counted(self) -> Found:
+        """How many matches there are."""
+        if "count" not in self._known:
+            self._known["count"] = self.counts.count()
+        found: Found = self._known["count"]
+        return found
+
+    def _counted_at(self, here: Ints) -> tuple[Ints, Array]:
+        counts = self._counted.counts
+        assert counts is not None
+        return counts[here], self._counted.estimates[here]
+
+    @cached_property
+    def _base(self) -> Found:
+        """Where there are matches: what sums need anyway tells it."""
+        for _, function, argument in self.groups.parts:
+            free = frozenset() if argument is None else self.counting.free(argument.expression)
+            if argument is not None and len(free) == 1 and any(move.slot in free for move in self._inner_moves):
+                (slot,) = free
+                if function == "SUM":
+                    return self._weighed(argument, slot)
+        return self._counted
+
+
+def _summable(array: pa.Array, function: str) -> pa.Array:
+    """The argument of an aggregate in one array; one of nulls only as numbers."""
+    array = single_array(summable(array, function))
+    return array.cast(pa.float64()) if pa.types.is_null(array.type) and function in ("SUM", "COUNT") else array
+
+
+def _added(one: pa.Array, other: pa.Array) -> pa.Array:
+    """The sum where both are there, else the one that is."""
+    return pc.coalesce(pc.add(one, other), one, other)
+
+
+def _better(one: pa.Array, other: pa.Array, is_better: Callable[[pa.Array, pa.Array], pa.Array]) -> pa.Array:
+    """The better of two where both are there, else the one that is."""
+    takes_other = pc.or_kleene(pc.is_null(one), is_better(other, one)).fill_null(False)
+    return pc.if_else(takes_other, other, one)
+
+
+def _sortable(array: pa.Array, valid: Bools, greatest: bool) -> tuple[Array, pa.Array | None]:
+    """Numbers whose least is that of the values, or of their opposites; and the values that they number, if they do."""
+    type_ = array.type
+    if pa.types.is_float64(type_) or pa.types.is_float32(type_):
+        values = np.asarray(array.fill_null(0.0), np.float64)
+        if np.isfinite(values).all():
+            return (-values if greatest else values), None
+    elif type_ == pa.int64() or pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
+        numbers = np.asarray(array.view(pa.int64()).fill_null(0))
+        numbers = ~numbers if greatest else numbers
+        if not (numbers[valid] == NO_VALUE[numbers.dtype]).any():
+            return numbers, None
+    originals = array.drop_null().unique()
+    originals = originals.take(pc.sort_indices(originals))
+    places = np.asarray(pc.index_in(array, originals).fill_null(0), np.int64)
+    return (len(originals) - 1 - places if greatest else places), originals
