@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from eventcube.engine.counters import Counters
+from eventcube.engine.counters import Counters, within_limit
 from eventcube.engine.counts import Counts
 from eventcube.engine.kernels import Ints
 from eventcube.engine.order_kernels import time_span
@@ -167,10 +167,13 @@ def count_matches(
     return from_arrow(pa.table([list(found), list(found.values())], schema=COUNTED), events)
 
 
-def run_counts(runtime: Runtime, table: pa.Table, limits: Mapping[str, int]) -> dict[str, int]:
-    """The number of matches of each query of a runtime of counting queries, over a whole table."""
-    found = {name: int(batch.column(0)[0].as_py()) for name, batch in run(runtime, table)}
-    return {name: min(found[name], limits.get(name, found[name])) for name in runtime.queries}
+def run_counts(runtime: Runtime, table: pa.Table, limits: Mapping[str, int]) -> dict[str, int | None]:
+    """The number of matches of each query of a runtime of counting queries, over a whole table.
+
+    One that 64 bits cannot hold is None.
+    """
+    found = {name: batch.column(0)[0].as_py() for name, batch in run(runtime, table)}
+    return {name: within_limit(found[name], limits.get(name)) for name in runtime.queries}
 
 
 def counting_queries(queries: Mapping[str, Query]) -> dict[str, Query]:

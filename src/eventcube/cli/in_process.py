@@ -139,7 +139,7 @@ class InProcess:
             for batch in run(self.runtime, self.events):
                 yield plain_batch(batch, self._columns)
 
-    def counts(self, check: Check) -> dict[str, int]:
+    def counts(self, check: Check) -> dict[str, int | None]:
         """The number of matches of each query."""
         check()
         with self._working():

@@ -28,6 +28,7 @@ from eventcube.cli.progress import Reading, working
 from eventcube.cli.query import Asked, each_query
 from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.survey import Check, Survey, first, wanted_by_any
+from eventcube.engine.counters import within_limit
 from eventcube.engine.counts import Counts
 from eventcube.errors import EventCubeError, EventCubeWarning, InputError, OptionError
 from eventcube.language.syntax import Query
@@ -227,14 +228,14 @@ class OnSpark:
         self._check(check, matched=True)
         return result
 
-    def counts(self, check: Check) -> dict[str, int]:
+    def counts(self, check: Check) -> dict[str, int | None]:
         """The number of matches of each query."""
         self._check(check, matched=False)
         with self.spark.working("matching"):
-            found = {row["query"]: int(row["matches"]) for row in self.matches.collect()}
+            found: dict[str, int | None] = {row["query"]: row["matches"] for row in self.matches.collect()}
         self._check(check, matched=True)
         limits = limits_of(queries_by_name(self.asked), self.options.limit)
-        return {name: min(count, limits.get(name, count)) for name, count in found.items()}
+        return {name: within_limit(count, limits.get(name)) for name, count in found.items()}
 
     def write_file(self, path: Path | None, format_: str, check: Check) -> int:
         """Write all matches to one file, or to standard output."""

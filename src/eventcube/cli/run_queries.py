@@ -104,7 +104,11 @@ def run_queries(
         counts = runner.counts(check) if counting else {}
         if counting:
             _output_counts(counts, asked, job, how)
-        matches = sum(counts.values()) if counting else _output_matches(runner, how.out, job.format_, check)
+        matches = (
+            sum(count or 0 for count in counts.values())
+            if counting
+            else _output_matches(runner, how.out, job.format_, check)
+        )
         survey = runner.survey
         skipped = sum(survey.set_aside.values())
         if how.set_aside and skipped:
@@ -150,10 +154,11 @@ def _output_matches(runner: Runner, out: str | None, format_: str, check: Check)
     return write(Path(out), format_, check)
 
 
-def _output_counts(counts: Mapping[str, int], asked: Asked, job: Job, how: RunOptions) -> None:
+def _output_counts(counts: Mapping[str, int | None], asked: Asked, job: Job, how: RunOptions) -> None:
     """A row for each query: its name, the number of its matches, and its text after PATTERN."""
     texts = [print_line(query) for query in each_query(asked)]
-    table = pa.table({"query": list(counts), "matches": list(counts.values()), "pattern": texts})
+    numbers = pa.array(counts.values(), pa.int64())
+    table = pa.table({"query": list(counts), "matches": numbers, "pattern": texts})
     if job.format_ == "screen":
         if not how.as_json:
             show_counts(table)

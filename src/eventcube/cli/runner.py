@@ -36,7 +36,7 @@ class Runner(Protocol):
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
         """The earliest matches, and the number of all."""
 
-    def counts(self, check: Check) -> dict[str, int]:
+    def counts(self, check: Check) -> dict[str, int | None]:
         """The number of matches of each query; only of a runner that counts."""
 
     def write_file(self, path: Path | None, format_: str, check: Check) -> int:

@@ -34,7 +34,8 @@ def show_counts(counts: pa.Table) -> None:
     table.add_column("matches", justify="right", no_wrap=True)
     table.add_column("pattern", overflow="fold")
     for row in counts.to_pylist():
-        table.add_row(Text(row["query"]), f"{row['matches']:,}", Text(row["pattern"]))
+        matches = "more than 64 bits hold" if row["matches"] is None else f"{row['matches']:,}"
+        table.add_row(Text(row["query"]), matches, Text(row["pattern"]))
     screen().print(table)
 
 

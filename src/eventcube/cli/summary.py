@@ -37,7 +37,7 @@ class Summary:
     compile_seconds: float = 0.0
     on_spark: bool = False
     queries: int = 1
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int | None] = field(default_factory=dict)
     work: Mapping[str, int] = field(default_factory=dict)
 
     @property

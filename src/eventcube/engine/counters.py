@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+# What counters hold at most, in states and on Spark.
+MOST_COUNTED = 2**63 - 1
+
 
 @dataclass(slots=True)
 class Counters:
@@ -34,6 +37,10 @@ class Counters:
     events_counted: int = 0
     matches: int = 0
 
+    def add_matches(self, number: int) -> None:
+        """Count matches, of which there can be more than 64 bits can count: then they are `MOST_COUNTED`."""
+        self.matches = min(self.matches + number, MOST_COUNTED)
+
     def as_dict(self) -> dict[str, int]:
         """The counters by name."""
         return {name: getattr(self, name) for name in _NAMES}
@@ -61,3 +68,8 @@ class Counters:
 
 
 _NAMES = tuple(f.name for f in fields(Counters))
+
+
+def within_limit(matches: int | None, limit: int | None) -> int | None:
+    """A number of matches up to a limit, if there is one; None is more than 64 bits can hold."""
+    return matches if limit is None else limit if matches is None else min(matches, limit)

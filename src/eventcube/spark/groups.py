@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from eventcube.engine.aggregate import ESTIMATE, Groups
+from eventcube.engine.counters import MOST_COUNTED, within_limit
 from eventcube.plan.logical import Computed, Results
 from eventcube.plan.planned import Planned
 from eventcube.plan.result import group_columns
@@ -84,6 +85,7 @@ class MergeCounts:
         total: Counter[str] = Counter()
         for batch in batches:
             for name, matches in zip(*batch.to_pydict().values(), strict=True):
-                total[name] += matches
-        counts = [min(total[name], self.limits.get(name, total[name])) for name in self.names]
+                total[name] += MOST_COUNTED if matches is None else matches
+        numbers = {name: total[name] if total[name] < MOST_COUNTED else None for name in self.names}
+        counts = [within_limit(numbers[name], self.limits.get(name)) for name in self.names]
         yield pa.RecordBatch.from_arrays([pa.array(self.names), pa.array(counts, pa.int64())], schema=COUNTED)

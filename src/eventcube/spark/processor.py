@@ -32,6 +32,9 @@ from eventcube.spark.pack import EVENTS, write_stream
 if TYPE_CHECKING:
     import pandas as pd
 
+# No bucket tells of more, so that what all of them did fits 64 bits.
+_MOST_TOLD = 2**53
+
 
 @dataclass(slots=True)
 class Copy:
@@ -117,6 +120,8 @@ class BucketProcessor(StatefulProcessor):
             self._handle.deleteTimer(manifest.timer)
         written = self._save(copy, watermark)
         _keep((bucket.task.name, number), copy)
+        # Spark adds up those of all buckets.
+        counted = {name: min(number, _MOST_TOLD) for name, number in counted.items()}
         did.update(counted, written_bytes=written, save_us=clock.lap())
         yield _report(number, {name: did[name] for name in DID} | bucket.sizes)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eventcube.engine.counters import MOST_COUNTED
 from eventcube.engine.sinks.groups import GroupSink
 from eventcube.plan.workload import WorkloadPlan
 from eventcube.runtime.read_columns import read_times
@@ -113,8 +114,9 @@ class _Runner:
             for _ in results:
                 pass
             queries = self.workload.engine.queries
-            matches = [query.counters.matches for query in queries.values()]
-            yield pa.RecordBatch.from_arrays([pa.array(queries, pa.string()), pa.array(matches)], schema=COUNTED)
+            numbers = [query.counters.matches for query in queries.values()]
+            matches = pa.array([None if n == MOST_COUNTED else n for n in numbers], pa.int64())
+            yield pa.RecordBatch.from_arrays([pa.array(queries, pa.string()), matches], schema=COUNTED)
             return
         sink = next(iter(self.workload.engine.queries.values())).sink
         if not isinstance(sink, GroupSink):

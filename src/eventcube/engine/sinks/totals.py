@@ -51,7 +51,7 @@ class TotalsSink(GroupSink):
             for keys, only in splits:
                 counts = StageCounts(self.counting, execution.store, only, None if only else due.counted)
                 totals = Totals(self.groups, counts, output, keys)
-                due.counters.matches += totals.matches
+                due.counters.add_matches(totals.matches)
                 if self.only_counts:
                     self.groups.add_count(totals.matches)
                 else:

@@ -31,7 +31,7 @@ class TotalsPerEventSink(Sink):
         totals = Totals(rows, counts, output, {})
         for table in totals.tables():
             rows.add_weighted(table)
-        due.counters.matches += totals.matches
+        due.counters.add_matches(totals.matches)
         due.counters.events_counted += counts.walked
         if rows.partial is not None:
             yield from rows.batches(output, self.plan.sink.schema)
