@@ -18,7 +18,10 @@ COLUMNS = {"ts": pa.int64(), "kind": pa.string(), "k": pa.int64(), "x": pa.int64
 
 def events(*rows: tuple[int, str, int | None, int | None, float | None]) -> pa.Table:
     return pa.table(
-        {name: pa.array(values, type_) for (name, type_), values in zip(COLUMNS.items(), zip(*rows), strict=True)}
+        {
+            name: pa.array(values, type_)
+            for (name, type_), values in zip(COLUMNS.items(), zip(*rows, strict=True), strict=True)
+        }
     )
 
 
