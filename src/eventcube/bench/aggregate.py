@@ -46,8 +46,8 @@ from eventcube.bench.trades import Trades
 
 EVENTS, LARGE_EVENTS, FUNNEL_EVENTS, USERS = 1_000_000, 10_000_000, 20_000_000, 1_000_000
 LARGE_MATCHES = 2e10
-# More matches than these are not made for comparison, nor joined by DuckDB. It has no plan for long chains of joins that
-# would fit into memory.
+# More matches than these are not made for comparison, nor joined by DuckDB, whose plans of longer chains of joins do not
+# fit into memory.
 MOST_ENUMERATED, MOST_JOINED, LONGEST_JOINED = 3e7, 1.2e7, 5
 JOIN_MEMORY = "4GB"
 # A contestant that takes longer than this, in seconds, runs once.

@@ -202,7 +202,7 @@ def cube(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plot
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Factor for the number of events: 1 M trades, 10 M for the large part, 20 M visits for funnels.",
+    help="Factor for the number of events: 1 M trades, 10 M for the large part, 20 M visits; goals are for 1.",
 )
 @click.option("--master", default="local[2]", show_default=True, help="The Spark master, for funnels.")
 @_repetitions(7)
