@@ -46,8 +46,8 @@ from eventcube.bench.trades import Trades
 
 EVENTS, LARGE_EVENTS, FUNNEL_EVENTS, USERS = 1_000_000, 10_000_000, 20_000_000, 1_000_000
 LARGE_MATCHES = 2e10
-# More matches than these are not made for comparison, nor joined by DuckDB, whose plans of longer chains of joins do not
-# fit into memory.
+# More matches than these are not made for comparison, nor joined by DuckDB. Longer chains of joins than this take it
+# more memory than there is.
 MOST_ENUMERATED, MOST_JOINED, LONGEST_JOINED = 3e7, 1.2e7, 5
 JOIN_MEMORY = "4GB"
 # A contestant that takes longer than this, in seconds, runs once.
@@ -233,10 +233,10 @@ def _row(
         processor=ours.busy,
         scan_seconds=scan.median,
         scan_processor=scan.busy,
-        enumeration_seconds=made and made.median,
-        enumeration_processor=made and made.busy,
-        duckdb_seconds=joined and joined.median,
-        duckdb_processor=joined and joined.busy,
+        enumeration_seconds=made.median if made else None,
+        enumeration_processor=made.busy if made else None,
+        duckdb_seconds=joined.median if joined else None,
+        duckdb_processor=joined.busy if joined else None,
         duckdb_form=form,
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import factorial
 
 from eventcube.bench.trades import SYMBOLS
 from eventcube.bench.workload import Sequence
@@ -90,4 +90,4 @@ def window_for(matches: float, events: int, length: int) -> int:
     The last event of a match is one of `events / 13`, the others are `length - 1` of the window in their order.
     """
     frequency = len(SYMBOLS)
-    return round((matches * factorial(length - 1) * frequency**length / events) ** (1 / (length - 1)))
+    return round(math.pow(matches * math.factorial(length - 1) * frequency**length / events, 1 / (length - 1)))

@@ -42,7 +42,7 @@ def judge(rows: Sequence[AggregateRow], *, large: bool = False) -> list[Goal]:
     """The goals that rows are judged by; `large`: those of SEQ of 5 over many events."""
     if large:
         return [Goal("seconds to count", next(r for r in rows if r.aggregate == "COUNT").seconds, LARGE_SECONDS)]
-    goals = []
+    goals: list[Goal] = []
     for aggregate, limit in OF_SCAN.items():
         many = [row for row in rows if row.aggregate == aggregate and row.matches > MANY_MATCHES]
         goals += _worst(f"{aggregate} of more than 10¹² matches over the plain scan", many, limit, lambda r: r.of_scan)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -16,6 +17,9 @@ from eventcube.bench.visits import Visits
 from eventcube.match import match
 from eventcube.spark.batch import shuffled_dataframe
 from eventcube.spark.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _STEPS = "PATTERN SEQ(Visit v, View w, Cart c, Pay p) WHERE v.user = w.user = c.user = p.user WITHIN 1 day"
 FUNNELS = {
@@ -52,11 +56,8 @@ def bench_funnel(
             console.print(f"{name}: {text}", style="dim", highlight=False)
             funnel = partial(match, frame, text, time="ts", type="action")
             found = funnel().toPandas()
-            sides: dict[str, Callable[[], object]] = {
-                "match": lambda funnel=funnel: run_whole(funnel()),
-                "nothing": lambda text=text: run_whole(shuffled_dataframe(frame, text, empty=True, type="action")),
-            }
-            timings = alternate(sides, repetitions)
+            nothing_of = partial(shuffled_dataframe, frame, text, empty=True, type="action")
+            timings = alternate({"match": _runs(funnel), "nothing": _runs(nothing_of)}, repetitions)
             ours, nothing = timings["match"].median, timings["nothing"].median
             matches = int(found["ways"].sum())
             rows.append(FunnelRow(name, events, users, len(found), matches, ours, nothing, nothing / ours))
@@ -72,6 +73,11 @@ def bench_funnel(
     header = {"machine": machine("pyspark"), "master": master, "repetitions": repetitions}
     console.print(f"Saved: {save(out, 'aggregate-funnel', header, rows)}")
     return rows
+
+
+def _runs(make: Callable[[], DataFrame]) -> Callable[[], None]:
+    """A run of all of a frame, planning included."""
+    return lambda: run_whole(make())
 
 
 COLUMNS = (
