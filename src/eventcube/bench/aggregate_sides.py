@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ from eventcube.bench.checksum import MatchesDifferError
 from eventcube.bench.self_join import duckdb_forms
 from eventcube.engine.sinks.sink import Due
 from eventcube.engine.sinks.totals import TotalsSink
+from eventcube.errors import EventCubeWarning
 from eventcube.match import match
 from eventcube.options import AUTO, ENUMERATE
 
@@ -20,8 +22,10 @@ Answer = int | float | None
 
 
 def answer_of(table: pa.Table, text: str, aggregates: str = AUTO) -> Answer:
-    """The one value that a query gives."""
-    value: Answer = match(table, text, time="ts", type="symbol", aggregates=aggregates)["answer"][0].as_py()
+    """The one value that a query gives; None, without a warning, if 64 bits do not hold it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventCubeWarning)
+        value: Answer = match(table, text, time="ts", type="symbol", aggregates=aggregates)["answer"][0].as_py()
     return value
 
 
