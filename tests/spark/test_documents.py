@@ -20,6 +20,7 @@ PAGES = (
     "README.md",
     "docs/tutorial.md",
     "docs/flights.md",
+    "docs/aggregates.md",
     "docs/cube.md",
     "docs/streaming.md",
     "docs/stream_command.md",

@@ -48,10 +48,13 @@ def eventcube_answer(table: pa.Table, query: Sequence) -> pa.Table:
     return match(table, query.text, time="ts", type="symbol")
 
 
-def duckdb_answers(table: pa.Table) -> Callable[[str], pa.Table]:
-    """A function that runs SQL over the trades in a DuckDB table, on one thread."""
+def duckdb_answers(table: pa.Table, memory: str = "") -> Callable[[str], pa.Table]:
+    """A function that runs SQL over the trades in a DuckDB table, on one thread, in so much memory if that is given."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
+    if memory:
+        connection.execute(f"SET memory_limit = '{memory}'")
+        connection.execute("SET temp_directory = ''")
     connection.register("arrow_trades", table)
     connection.execute("CREATE TABLE trades AS FROM arrow_trades")
     return lambda sql: connection.sql(sql).to_arrow_table()

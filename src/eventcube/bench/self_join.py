@@ -151,11 +151,12 @@ def _width(query: Sequence, divisions: int) -> int:
 
 
 def _columns(query: Sequence, dialect: Dialect) -> list[str]:
-    return [f"{dialect.micros} AS t", *(["price"] if query.rising else []), *([query.key] if query.key else [])]
+    tested = [*(["price"] if query.rising else []), *([query.key] if query.key else [])]
+    return [f"{dialect.micros} AS t", *dict.fromkeys([*tested, *query.carried])]
 
 
 def _output(query: Sequence, dialect: Dialect) -> str:
-    return ", ".join(f"{dialect.timestamp.format(f'{v}.t')} AS {v}" for v in query.variables)
+    return query.computed or ", ".join(f"{dialect.timestamp.format(f'{v}.t')} AS {v}" for v in query.variables)
 
 
 def _later(query: Sequence, p: str, q: str) -> str:

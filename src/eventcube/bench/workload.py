@@ -8,7 +8,7 @@ from random import Random
 
 from eventcube.bench.trades import SYMBOLS
 
-VARIABLES = "abcde"
+VARIABLES = "abcdefgh"
 HEADS = 8
 
 
@@ -25,6 +25,10 @@ class Sequence:
     """The column that all events of a match share."""
     absent: str | None = None
     """A symbol that must not occur between the first two."""
+    carried: tuple[str, ...] = ()
+    """More columns that SQL takes along from every event, for what it computes of the matches."""
+    computed: str = ""
+    """What SQL computes of the matches, instead of the times of their events."""
 
     @property
     def variables(self) -> str:

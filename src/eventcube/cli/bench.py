@@ -12,6 +12,7 @@ from eventcube.errors import OptionError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+AGGREGATE_PARTS = ("windows", "large", "memory", "funnel")
 STREAM_PARTS = ("throughput", "keys", "latency", "day", "least")
 
 _OUT = click.option(
@@ -182,6 +183,54 @@ def cube(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plot
 
     try:
         bench_cube(out, names, scale=scale, repetitions=repetitions, plots=plots)
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
+
+
+@bench.command(short_help="Aggregates without making matches, over windows and lengths.")
+@_OUT
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=Path("out/data"),
+    show_default=True,
+    help="Where the visits of funnels are kept.",
+)
+@click.option("--part", "parts", multiple=True, type=click.Choice(AGGREGATE_PARTS), help="Only these.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Factor for the number of events: 1 M trades, 10 M for the large part, 20 M visits; goals are for 1.",
+)
+@click.option("--master", default="local[2]", show_default=True, help="The Spark master, for funnels.")
+@_repetitions(7)
+@click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
+def aggregate(
+    out: Path, data: Path, parts: tuple[str, ...], scale: float, master: str, repetitions: int, plots: bool
+) -> None:
+    """Count, add up and average on one core, beside enumeration, DuckDB's joins and a plain scan of the events.
+
+    SEQ of 3, 5 and 8 over windows of time and of events (windows), 2e10 matches in 10 M events (large), the peak
+    memory of new processes (memory), and funnels on Spark (funnel).
+
+    \b
+    Example:
+      eventcube bench aggregate --part windows --scale 0.1
+    """
+    try:
+        from eventcube.bench.aggregate import bench_aggregate
+
+        bench_aggregate(
+            out,
+            data,
+            parts or AGGREGATE_PARTS,
+            scale=scale,
+            master=master,
+            repetitions=repetitions,
+            plots=plots,
+        )
     except ModuleNotFoundError as error:
         raise _not_installed(error) from None
 

@@ -157,13 +157,15 @@ def planned_passes(events: DataFrame, queries: Mapping[str, Query], options: Opt
     return _Batch(events, queries, True, options).planned()
 
 
-def shuffled_dataframe(events: DataFrame, query: str, **settings: Unpack[RowSettings]) -> DataFrame:
+def shuffled_dataframe(
+    events: DataFrame, query: str, *, empty: bool = False, **settings: Unpack[RowSettings]
+) -> DataFrame:
     """The events as the tasks of `match` receive them for one query, without running the engine.
 
-    For benchmarks, to measure Spark's part of the work.
+    For benchmarks, to measure Spark's part of the work. If `empty`, tasks read them all and return none.
     """
     batch = _Batch(events, queries_by_name(query), True, options(**settings))
-    return batch.shuffled(passes(batch.plans)[0])
+    return batch.shuffled(passes(batch.plans)[0], empty=empty)
 
 
 class _Batch(Request):
@@ -298,12 +300,12 @@ class _Batch(Request):
         )
         return self._map_events(pass_, task, result)
 
-    def shuffled(self, pass_: Pass) -> DataFrame:
-        """The events as the tasks of a pass receive them."""
+    def shuffled(self, pass_: Pass, *, empty: bool = False) -> DataFrame:
+        """The events as the tasks of a pass receive them; if `empty`, they are dropped there."""
         fields = [pa.field(f.name, f.type) for f in arrow_schema(self._usable_events(pass_))]
         if isinstance(pass_.distribution, Sliced):
             fields += [pa.field(SLICE, pa.int64()), pa.field(HALO, pa.int8())]
-        return self._map_events(pass_, iter, pa.schema(fields))
+        return self._map_events(pass_, _dropped if empty else iter, pa.schema(fields))
 
     def _map_events(self, pass_: Pass, function: Callable[[Batches], Batches], result: pa.Schema) -> DataFrame:
         """Shuffle the usable events as the pass needs them, and map each partition by the function."""
@@ -334,3 +336,10 @@ class _Batch(Request):
             return frame
         code = F.array_position(F.array(*[F.lit(t) for t in types]), column(self.options.type)).cast("smallint")
         return frame.select(*[code.alias(n) if n == self.options.type else column(n) for n in frame.columns])
+
+
+def _dropped(batches: Batches) -> Batches:
+    """Read all of them, and return none."""
+    for _ in batches:
+        pass
+    return iter(())
