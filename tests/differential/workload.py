@@ -20,6 +20,7 @@ import pyarrow as pa
 import eventcube as ec
 from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.syntax import Component, Query, Seq
+from eventcube.options import AUTO, ENUMERATE
 from eventcube.runtime import Runtime
 from tests.differential.compare import DisagreementError, draw_cut, make_runtime, oracle_matches, read_settings
 from tests.differential.exact import lengthened, with_long_columns
@@ -183,6 +184,7 @@ class _Saved:
 
     def __init__(self, case: Workload, setup: Setup) -> None:
         self._case, self._setup = case, setup
+        self._rng = Random(len(case.events))
         self.runtime = self._fresh(setup.strategies[0], setup.sharings[0])
         self._states: list[bytes] = []
         self._version = self.runtime.version
@@ -198,6 +200,8 @@ class _Saved:
             separate=True,
             strategy=strategy,
             sharing=sharing,
+            # A state does not tell by which way its groups were computed.
+            aggregates=self._rng.choice([AUTO, ENUMERATE]),
         )
 
     def save(self, rng: Random) -> None:

@@ -14,7 +14,7 @@ COLUMNS = pa.schema({"ts": pa.int64(), "kind": pa.string(), "dock": pa.int64(), 
 
 
 def _explained(query: str, strategy: Any = "rewrite") -> list[str]:
-    return explain(f"PATTERN {query}", COLUMNS, type="kind", strategy=strategy).splitlines()
+    return explain(f"PATTERN {query}", COLUMNS, type="kind", strategy=strategy, aggregates="enumerate").splitlines()
 
 
 def _said(query: str, strategy: Any = "rewrite") -> list[str]:
