@@ -47,7 +47,7 @@ class Totals:
     def tables(self) -> Iterator[pa.Table]:
         """For each slot whose events end matches: a row for each of these events with its keys, counts and sums."""
         base = self._base
-        for slot in np.unique(base.slots).tolist():
+        for slot in self.counting.stages.last_slots:
             here = np.flatnonzero((base.slots == slot) & (base.estimates > 0))
             if len(here):
                 yield self._table(slot, here)

@@ -97,6 +97,11 @@ class States:
         return min(bounds[s][0] for s in states), max(bounds[s][1] for s in states)
 
 
+def _distinct(ascending: Ints) -> Ints:
+    """The different ones of ascending numbers; `np.unique` would hash all of them."""
+    return ascending[np.flatnonzero(np.diff(ascending, prepend=ascending[:1] - 1))]
+
+
 class SortedRows:
     """The events of one evaluation sorted by (key, order in time), shared by all queries that sort them so.
 
@@ -111,7 +116,7 @@ class SortedRows:
         if key:
             codes, groups = codes_of([events.payload.column(k) for k in key], nulls_match=True)
             self.order, starts = group(codes, groups)
-            starts = np.unique(starts)
+            starts = _distinct(starts)
         self.starts = starts if self.size else np.zeros(1, np.int64)
         self.events = events
         self.columns = Columns(events.payload, dictionary, self.order)
@@ -151,7 +156,7 @@ class SortedRows:
         if not (rank[1:] == rank[:-1]).any():
             return None
         change = np.flatnonzero(np.diff(self.in_order(rank)) != 0) + 1
-        begins = np.unique(np.concatenate([[0], change, self.starts[1:-1]])).astype(np.int64)
+        begins = _distinct(np.sort(np.concatenate([[0], change, self.starts[1:-1]]), kind="stable")).astype(np.int64)
         lengths = np.diff(np.append(begins, self.size))
         return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)
 
