@@ -39,7 +39,7 @@ def test_a_cube_on_spark(spark: SparkSession, key: str | None, sharing: str) -> 
     queries = {name: f"PATTERN {pattern} {window}" for name, pattern in PATTERNS.items()}
     queries["few"] += " LIMIT 5"
     cube = ec.Cube(queries, concepts=CONCEPTS)
-    settings = {"type": "type", "partition_by": key, "sharing": sharing}
+    settings = {"type": "type", "partition_by": key, "sharing": sharing, "aggregates": "enumerate"}
     frame = spark.createDataFrame(EVENTS)
     assert ec.Cube(queries, concepts=CONCEPTS, columns=frame).graph.to_json() == cube.graph.to_json()
     expected = cube.counts(EVENTS, **settings).to_pylist()
@@ -59,7 +59,7 @@ def test_a_fixed_plan_is_explained_without_events(spark: SparkSession, key: str 
     queries = {name: f"PATTERN {pattern} WITHIN 12 us" for name, pattern in PATTERNS.items()}
     queries["few"] += " LIMIT 5"
     cube = ec.Cube(queries, concepts=CONCEPTS)
-    settings = {"type": "type", "partition_by": key, "sharing": sharing}
+    settings = {"type": "type", "partition_by": key, "sharing": sharing, "aggregates": "enumerate"}
     unreadable = spark.createDataFrame(EVENTS).where(F.raise_error(F.lit("read")).isNull())
     for counts in (False, True):
         expected = _computed(cube.explain(EVENTS, counts=counts, **settings))
