@@ -14,6 +14,9 @@ from eventcube.plan.counting import Counting
 from eventcube.plan.physical import MADE
 from eventcube.plan.shared_stages import SharedStages, shared_stages
 
+# Sets of queries asked together whose walks are kept.
+_MOST_KNOWN = 64
+
 
 class SharedCounts:
     """The walks that queries share, for each set of queries that are asked together."""
@@ -39,6 +42,8 @@ class SharedCounts:
     def _walks(self, queries: Sequence[RunningQuery]) -> list[tuple[Counting, list[RunningQuery], SharedStages]]:
         key = tuple(query.name for query in queries)
         if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
             self._known[key] = [*_walks_of(queries)]
         return self._known[key]
 

@@ -40,7 +40,8 @@ class Totals:
         """How many matches there are, about that many if 64 bits cannot hold them."""
         base = self._base
         estimate = float(base.estimates.sum())
-        if base.counts is not None and estimate < 2.0**63:
+        # As near the bound of 64 bits as floats cannot tell, the number modulo 2**64 is still the number.
+        if base.counts is not None and estimate < 1.5 * 2.0**63:
             return int(base.counts.sum()) % 2**64
         return int(min(estimate, 1e308))
 
@@ -53,18 +54,16 @@ class Totals:
                 yield self._table(slot, here)
 
     def _table(self, slot: int, here: Ints) -> pa.Table:
-        # Groups of equal rank: columns that all events of a match agree on can be read from any of them.
-        read_at = slot if slot >= 0 else self.output.plan.positive[0]
-        table = Table((read_at,), self._base.rows[here][None, :])
+        table = Table((slot,), self._base.rows[here][None, :])
         per_event = self.groups.results.per is not None
         columns = self.groups.key_values(table, self.output) if per_event else {}
         for name, key in () if per_event else zip(self.groups.keys, self.groups.results.group_by, strict=True):
             if name in self._fixed:
                 columns[name] = pa.repeat(self._fixed[name], len(here))
             else:
-                columns[name] = foldable(self._at(key.value, read_at, table))
+                columns[name] = foldable(self._at(key.value, slot, table))
         for name, counted in self.groups.distinct.items():
-            columns[name] = foldable(self._at(counted, read_at, table))
+            columns[name] = foldable(self._at(counted, slot, table))
         for name, function, argument in self.groups.parts:
             columns |= self._part(name, function, argument, slot, here, table)
         return pa.table(columns)
