@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from eventcube.engine.counters import Counters
+from eventcube.engine.counting.counts import Found
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
 from eventcube.engine.kept_matches import KeptMatches
@@ -16,7 +17,6 @@ from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.saved import Saved, read_counters
 from eventcube.engine.sinks.sink import Nothing, make_sink
-from eventcube.engine.stage_counts import Found
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews

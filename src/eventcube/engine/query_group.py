@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from eventcube.engine.counters import Counters
+from eventcube.engine.counting.shared import SharedCounts
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
 from eventcube.engine.flow import Followers, Label, Matches, Result, Target, run_tree
@@ -12,7 +13,6 @@ from eventcube.engine.kept_sources import KeptSources
 from eventcube.engine.kernels import Ints
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.sampling import StoredEvents
-from eventcube.engine.shared_counts import SharedCounts
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews

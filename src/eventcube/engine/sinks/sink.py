@@ -8,12 +8,12 @@ from typing import Protocol
 import pyarrow as pa
 
 from eventcube.engine.counters import Counters
+from eventcube.engine.counting.counts import Found
 from eventcube.engine.execute import Execution
 from eventcube.engine.output import Output
 from eventcube.engine.registry import import_all
 from eventcube.engine.rows import Rows
 from eventcube.engine.saved import Saved
-from eventcube.engine.stage_counts import Found
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Parts

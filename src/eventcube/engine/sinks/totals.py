@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from eventcube.engine.aggregate import foldable
+from eventcube.engine.counting.counts import StageCounts
+from eventcube.engine.counting.totals import Totals
 from eventcube.engine.execute import Execution
 from eventcube.engine.kernels import Ints
 from eventcube.engine.output import Output
 from eventcube.engine.sinks.groups import GroupSink
 from eventcube.engine.sinks.sink import Due, register
-from eventcube.engine.stage_counts import StageCounts
-from eventcube.engine.stage_totals import Totals
 from eventcube.engine.table import Table
 from eventcube.plan.counting import MOST_SPLITS, Counting
 from eventcube.plan.physical import PhysicalQuery

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from eventcube.engine.counting.counts import StageCounts
+from eventcube.engine.counting.totals import Totals
 from eventcube.engine.output import Output
 from eventcube.engine.sinks.per_event import EventRows
 from eventcube.engine.sinks.sink import Due, Sink, register
-from eventcube.engine.stage_counts import StageCounts
-from eventcube.engine.stage_totals import Totals
 from eventcube.plan.counting import Counting
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from eventcube.engine.counters import Counters
+from eventcube.engine.counting.counts import Found, StageCounts
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.query import RunningQuery
-from eventcube.engine.stage_counts import Found, StageCounts
 from eventcube.engine.store import States
 from eventcube.plan.counting import Counting
 from eventcube.plan.physical import MADE

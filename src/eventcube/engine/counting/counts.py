@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from eventcube.engine.counting.layout import layout_of
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.stage_kernels import COUNT, LEAST, SLIDES, SUM, Bytes, in_order
-from eventcube.engine.stage_layout import layout_of
 from eventcube.engine.store import Store
 from eventcube.plan.counting import Counting
 from eventcube.plan.steps import State

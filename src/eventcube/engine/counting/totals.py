@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, single_array, summable
+from eventcube.engine.counting.counts import NO_VALUE, Found, StageCounts, Weights
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.output import Output
-from eventcube.engine.stage_counts import NO_VALUE, Found, StageCounts, Weights
 from eventcube.engine.stage_kernels import LEAST, SUM
 from eventcube.engine.table import Table
 from eventcube.plan.counting import Counting
