@@ -1,13 +1,20 @@
 """The compiled loops that count matches stage by stage, without making them (plan/stages.py).
 
 An event changes how many partial matches are in each stage: a small triangular matrix. The events of a window are the
-product of their matrices, and a sliding window keeps the product as two stacks: of what is before `middle` the product
-from each event on, of which the first row is enough; of what follows one product, which grows. When the window has
-passed the middle, all is moved into the first stack. So an event costs a few additions, however long the window is, and
-nothing is ever subtracted.
+product of their matrices, and a sliding window keeps the product as two stacks: of the events before `middle` the
+product from each one on, of which the first row is enough; of those that follow one product, which grows. When the
+window has passed the middle, all is moved into the first stack. So an event costs a few additions, however long the
+window is, and nothing is ever subtracted.
 
-Numbers are whole (modulo 2**64) or floats. Beside the number of partial matches an entry can have a sum over them, or
-the least value of them: there is one loop for each.
+An entry of a product is how many partial matches there are, as a whole number modulo 2**64 and as a float that tells
+whether the whole number fits; with a sum over them or the least value of them there is one loop for each:
+
+========  ==================================================
+COUNT     number
+WHOLE     number, and the sum of a whole number, kept likewise
+FLOAT     number, and the sum of a float
+LEAST     whether there is any, and the least value
+========  ==================================================
 """
 
 from __future__ import annotations
@@ -17,304 +24,349 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eventcube.engine.compiled import compiled, inlined
+from eventcube.engine.compiled import compiled
 from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.lanes import LANES, add_lanes, add_products, copy_lanes, either_lanes, least_lanes
 
-Bytes = npt.NDArray[np.int8]
+Bytes = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int32]
+# Rows of a product, one after the other, each of so many lanes: the numbers `n` whole and `f` float, and the sums or
+# least values `s` and, of whole sums, `g` float. What a kind of loop does not use is empty.
+Product = tuple[Array, Array, Array, Array]
+# From which stage steps lead to which one, the same for a barrier; the steps of each code begin at the last array.
+Steps = tuple[Ints, Ints, Ints]
 
-# What an entry of a product holds beside the number of partial matches.
-COUNT, SUM, LEAST = range(3)
+COUNT, WHOLE, FLOAT, LEAST = range(4)
 
 
 @compiled
-def in_order(stacked: Ints, starts: Ints, ranks: Ints, size: int) -> tuple[Ints, Bytes]:
-    """The events of several stacks in order: their rows, and the number of the stack of each.
+def in_order(stacked: Ints, starts: Ints, ranks: Ints, size: int) -> tuple[Ints, Bytes, Counts]:
+    """The events of several stacks in order: their rows, the number of the stack of each, how many there are by row.
 
     The stacks lie one after the other in `stacked`, each ascending, from `starts` on. `ranks` has the first row of
     equal rank for each of `size` rows; it is empty if no two are equal. Of such events, those of earlier stacks come
-    first.
+    first. How many events there are up to a row is only told for the last row of equal rank.
     """
     at = np.zeros(size + 1, np.int32)
     for i in range(stacked.size):
         at[(ranks[stacked[i]] if ranks.size else stacked[i]) + 1] += 1
     for row in range(size):
         at[row + 1] += at[row]
-    rows, codes = np.empty(stacked.size, np.int64), np.empty(stacked.size, np.int8)
+    rows, codes = np.empty(stacked.size, np.int64), np.empty(stacked.size, np.uint8)
     for code in range(starts.size - 1):
         for i in range(starts[code], starts[code + 1]):
             rank = ranks[stacked[i]] if ranks.size else stacked[i]
             place = at[rank]
             rows[place], codes[place] = stacked[i], code
             at[rank] = place + 1
-    return rows, codes
+    return rows, codes, at
 
 
-# Parts of the loops. `kind` is a constant there, so that nothing of the other kinds is left.
+# Parts of the loops. `kind` is a constant there, so that nothing of the other kinds is left. What is done for each
+# event is a straight line, and arrays are named once for a loop: Numba counts references to what is named in it.
 
 
-@inlined
-def _reset(kind: int, c: Array, s: Array, identity: Any) -> None:
-    """The product of no events."""
-    for stage in range(c.shape[0]):
-        for t in range(c.shape[1]):
-            c[stage, t] = 0
-            if kind != COUNT:
-                s[stage, t] = identity
-        c[stage, stage] = 1
+@compiled
+def _entries(kind: int, like: Product, size: int) -> Product:
+    """Room for entries."""
+    n, f, s, g = like
+    return (
+        np.empty(size, n.dtype),
+        np.empty(size if kind != LEAST else 0, f.dtype),
+        np.empty(size if kind != COUNT else 0, s.dtype),
+        np.empty(size if kind == WHOLE else 0, g.dtype),
+    )
 
 
-@inlined
-def _take(
-    kind: int, c: Array, s: Array, target: int, source: int, count: Any, put: bool, weight: Any, identity: Any
+@compiled
+def _clear(kind: int, to: Product, at: int, size: int, identity: Any) -> None:
+    """No partial matches in some entries."""
+    n, f, s, g = to
+    for t in range(at, at + size):
+        n[t] = 0
+        if kind != LEAST:
+            f[t] = 0.0
+        if kind != COUNT:
+            s[t] = identity
+        if kind == WHOLE:
+            g[t] = 0.0
+
+
+@compiled
+def _set_one(kind: int, to: Product, at: int) -> None:
+    """The one partial match in which nothing is bound."""
+    to[0][at] = 1
+    if kind != LEAST:
+        to[1][at] = 1.0
+
+
+@compiled
+def _be_one(kind: int, to: Product, stages: int, lanes: int, identity: Any) -> None:
+    """The product of no events, and a row after those of the stages: it takes what ends matches, or has nothing."""
+    _clear(kind, to, 0, (stages + 1) * lanes, identity)
+    for stage in range(stages):
+        _set_one(kind, to, stage * lanes + stage)
+
+
+@compiled
+def _copy_lanes(kind: int, product: Product, at: int, to: Product, to_at: int) -> None:
+    """Copy some lanes of a row."""
+    copy_lanes(to[0], to_at, product[0], at)
+    if kind != LEAST:
+        copy_lanes(to[1], to_at, product[1], at)
+    if kind != COUNT:
+        copy_lanes(to[2], to_at, product[2], at)
+    if kind == WHOLE:
+        copy_lanes(to[3], to_at, product[3], at)
+
+
+@compiled
+def _add_lanes(kind: int, product: Product, to: int, at: int, weight: Any) -> None:
+    """Add some lanes of a row to those of another, for an event with a weight."""
+    if kind == LEAST:
+        least_lanes(product[2], to, product[2], at, weight, product[0])
+        either_lanes(product[0], to, product[0], at)
+        return
+    if kind == WHOLE:
+        add_lanes(product[2], to, product[2], at)
+        add_products(product[2], to, product[0], at, weight)
+        add_lanes(product[3], to, product[3], at)
+        add_products(product[3], to, product[1], at, float(weight))
+    if kind == FLOAT:
+        add_lanes(product[2], to, product[2], at)
+        add_products(product[2], to, product[1], at, weight)
+    add_lanes(product[0], to, product[0], at)
+    add_lanes(product[1], to, product[1], at)
+
+
+@compiled
+def _multiply(kind: int, one: Product, i: int, other: Product, j: int, to: Product, at: int) -> None:
+    """Add the product of two entries to a third one."""
+    n, f, s, g = to
+    if kind == LEAST:
+        if one[0][i] != 0 and other[0][j] != 0:
+            n[at] = 1
+            s[at] = min(s[at], min(one[2][i], other[2][j]))
+    elif one[1][i] != 0 and other[1][j] != 0:
+        if kind == WHOLE:
+            s[at] += one[0][i] * other[2][j] + one[2][i] * other[0][j]
+            g[at] += one[1][i] * other[3][j] + one[3][i] * other[1][j]
+        elif kind == FLOAT:
+            s[at] += one[1][i] * other[2][j] + one[2][i] * other[1][j]
+        n[at] += one[0][i] * other[0][j]
+        f[at] += one[1][i] * other[1][j]
+
+
+@compiled
+def _take_tied(kind: int, part: Product, alike: Ints, weights: Array, steps: Steps, stages: int, identity: Any) -> None:
+    """The first row of the product of events of equal rank, as a column: so many of each code, with these weights."""
+    sources, targets, steps_at = steps
+    n, f, s, g = part
+    _clear(kind, part, 0, stages, identity)
+    _set_one(kind, part, 0)
+    for k in range(alike.size):
+        for o in range(steps_at[k], steps_at[k + 1]):
+            source, target, many, weight = sources[o], targets[o], alike[k], weights[k]
+            if many == 0 or target == stages:
+                continue
+            if target == source:
+                _clear(kind, part, source, 1, identity)
+            elif kind == LEAST:
+                if n[source] != 0:
+                    n[target] = 1
+                    s[target] = min(s[target], min(s[source], weight))
+            else:
+                if kind == WHOLE:
+                    s[target] += many * s[source] + weight * n[source]
+                    g[target] += many * g[source] + weight * f[source]
+                if kind == FLOAT and f[source] != 0:
+                    s[target] += many * s[source] + weight * f[source]
+                n[target] += many * n[source]
+                f[target] += many * f[source]
+
+
+@compiled
+def _turn(
+    kind: int,
+    codes: Bytes,
+    by_row: Ints,
+    ranks: Ints,
+    front: int,
+    end: int,
+    steps: Steps,
+    stages: int,
+    opens: Bools,
+    weights: Array,
+    identity: Any,
+    earlier: Product,
+    first_rows: Product,
+    room: int,
+    row_of: Counts,
 ) -> None:
-    """Add a row of a product to another, for `count` events; `put`: they have a weight. A barrier clears its row."""
-    if target == source:
-        for t in range(c.shape[1]):
-            c[source, t] = 0
-            if kind != COUNT:
-                s[source, t] = identity
-    elif kind == COUNT:
-        for t in range(c.shape[1]):
-            c[target, t] += count * c[source, t]
-    elif kind == SUM:
-        for t in range(c.shape[1]):
-            n = c[source, t]
-            s[target, t] += count * s[source, t]
-            # A weight can be infinite, and is then not to be multiplied by 0.
-            if put and n != 0:
-                s[target, t] += weight * n
-            c[target, t] += count * n
-    else:
-        for t in range(c.shape[1]):
-            if c[source, t] != 0:
-                c[target, t] = 1
-                s[target, t] = min(s[target, t], min(s[source, t], weight) if put else s[source, t])
+    """The first row of the product from each event to before `end`, back to the front; `row_of` tells where it is."""
+    sources, targets, steps_at = steps
+    lanes = (stages + LANES - 1) // LANES * LANES
+    cuts = by_row.size > 0
+    if cuts:
+        alike, alike_weights = np.zeros(opens.size, np.int64), np.full(opens.size, identity)
+        part = _entries(kind, earlier, stages)
+    _be_one(kind, earlier, stages, lanes, identity)
+    row = room - 1
+    for lane in range(0, lanes, LANES):
+        _copy_lanes(kind, earlier, lane, first_rows, row * lanes + lane)
+    high = end
+    while high > front:
+        low = high - 1
+        # Of events of equal rank all are taken, also those before the front.
+        while cuts and low > 0 and ranks[low - 1] == ranks[low]:
+            low -= 1
+        tied = high > low + 1
+        if tied:
+            alike[:] = 0
+            alike_weights[:] = identity
+            for j in range(high - 1, low - 1, -1):
+                k = codes[by_row[j]]
+                weight = weights[by_row[j]] if kind != COUNT else identity
+                alike[k] += 1
+                alike_weights[k] = min(alike_weights[k], weight) if kind == LEAST else alike_weights[k] + weight
+                _take_tied(kind, part, alike, alike_weights, steps, stages, identity)
+                row -= 1
+                row_of[j] = row
+                _clear(kind, first_rows, row * lanes, lanes, identity)
+                for u in range(stages):
+                    for t in range(u + 1):
+                        _multiply(kind, part, t, earlier, t * lanes + u, first_rows, row * lanes + u)
+        for j in range(high - 1, low - 1, -1):
+            k = codes[j]
+            weight = weights[j] if kind != COUNT else identity
+            for o in range(steps_at[k], steps_at[k + 1]):
+                source, target = sources[o] * lanes, targets[o] * lanes
+                if target == source:
+                    _clear(kind, earlier, source, lanes, identity)
+                else:
+                    for lane in range(0, lanes, LANES):
+                        _add_lanes(kind, earlier, source + lane, target + lane, weight)
+            if not tied:
+                if opens[k]:
+                    row -= 1
+                    for lane in range(0, lanes, LANES):
+                        _copy_lanes(kind, earlier, lane, first_rows, row * lanes + lane)
+                row_of[j] = row
+        high = low
 
 
 def _loop(kind: int, name: str) -> Any:
     """The loop for one kind of entries."""
 
     def slide(
-        rows: Ints,
         codes: Bytes,
+        by_row: Ints,
         ranks: Ints,
-        bounds: Ints,
-        cuts: bool,
-        due: Bools,
-        sources: Ints,
-        targets: Ints,
-        only_due: Bools,
-        steps_at: Ints,
-        final: int,
-        weighted: Bools,
+        metric: Ints,
+        width: int,
+        segments: Ints,
+        steps: Steps,
+        stages: int,
         weights: Array,
         identity: Any,
-        out_place: Ints,
+        out_event: Ints,
         out_step: Ints,
-        out_count: Array,
-        out_value: Array,
+        out: Product,
     ) -> int:
         """Count the matches that end with each event; returns how many numbers were written.
 
-        `rows` are events in order, `codes` their stacks, `ranks` the first rows of equal rank, `bounds` the first rows
-        of the windows that end with them. `cuts`: a window can begin between events of equal rank. `due` is empty if
-        all events are due. Steps of a stack, from `steps_at` on, lead from a stage to another, a barrier to the same.
+        The events are in an order in which what must be strictly later comes first; `codes` tell which steps each does,
+        `metric` is what the window of a `width` is measured in. `segments`: where events of another key begin, and the
+        end. A window of events can begin between events of equal rank: `ranks` tells these then, and the metric is in
+        order of rows, the i-th of which is that of event `by_row[i]`. Partial matches are in one of `stages`; a step to
+        the stage after them ends a match. Every event has a weight, which is the identity for none. Of each result the
+        event, the step and the entry are written.
         """
-        # The products have a row for each stage that partial matches are in: that of the later events lists where they
-        # come from, that of the earlier ones where they get to.
-        stages, stacks = final, steps_at.size - 1
-        width = stages if kind != COUNT else 0
-        one: Any = np.int64(1)
-        c, s = np.zeros((stages, stages), out_count.dtype), np.zeros((stages, width), out_value.dtype)
-        square_c, square_s = np.zeros((stages, stages), out_count.dtype), np.zeros((stages, width), out_value.dtype)
-        _reset(kind, c, s, identity)
-        # Of the earlier events: the rows from which on the first row of the product is another, and that row.
-        room = 1 << 10
-        before = np.empty(room, np.int64)
-        before_c, before_s = np.empty((room, stages), out_count.dtype), np.empty((room, width), out_value.dtype)
-        at = 0
-        # Partial matches by stage, of a part of a group of equal rank, and how many events of each stack it has.
-        row_c, row_s = np.zeros((stages, 1), out_count.dtype), np.zeros((stages, min(1, width)), out_value.dtype)
-        counts, due_counts, no_order = np.zeros(stacks, np.int64), np.zeros(stacks, np.int64), np.zeros(0, np.int64)
-        group_weights = np.zeros(stacks, out_value.dtype)
-        zero = c[0, 0] * 0
-        # What an event of each stack does: change the first row, end a match, end one if it is due.
-        opens, ends = np.zeros(stacks, np.bool_), np.zeros(stacks, np.bool_)
-        ends_if_due = np.zeros(stacks, np.bool_)
-        for stack in range(stacks):
-            for o in range(steps_at[stack], steps_at[stack + 1]):
-                if targets[o] == final:
-                    ends[stack] |= not only_due[o]
-                    ends_if_due[stack] |= only_due[o]
-                elif sources[o] == 0:
-                    opens[stack] = True
-        some_due = due.size > 0
-        phases = 2 if cuts else 1
-        front: Any = 0
-        middle = written = p = 0
-        while p < rows.size:
+        sources, targets, steps_at = steps
+        size, cuts = codes.size, by_row.size > 0
+        lanes = (stages + LANES - 1) // LANES * LANES
+        # What an event of each code does: change the first row of a product, end matches.
+        opens, ends = np.zeros(steps_at.size - 1, np.bool_), np.zeros(steps_at.size - 1, np.bool_)
+        for code in range(steps_at.size - 1):
+            for o in range(steps_at[code], steps_at[code + 1]):
+                ends[code] |= targets[o] == stages
+                opens[code] |= targets[o] != stages and sources[o] == 0
+        # The product of the later events has a row for each stage that they lead to; that of the earlier ones, a row
+        # for each that they come from, of which the first is kept. Memory is only taken for as many of these as a
+        # window has, as they are written from the end on.
+        room = 1
+        for i in range(size):
+            room += cuts or opens[codes[i]]
+        later, earlier = _entries(kind, out, (stages + 1) * lanes), _entries(kind, out, (stages + 1) * lanes)
+        first_rows, row_of = _entries(kind, out, room * lanes), np.empty(size, np.int32)
+        later_n, later_f, later_s, later_g = later
+        first_n, first_f, first_s, first_g = first_rows
+        out_n, out_f, out_s, out_g = out
+        _be_one(kind, later, stages, lanes, identity)
+        segment = front = middle = written = p = 0
+        while p < size:
             q = p + 1
-            while q < rows.size and ranks[q] == ranks[p]:
+            while cuts and q < size and ranks[q] == ranks[p]:
                 q += 1
-            asks = False
             for i in range(p, q):
-                asks |= ends[codes[i]] or (ends_if_due[codes[i]] and (not some_due or due[i]))
-            # With windows that begin within groups of equal rank, events of a group are asked in order, and then taken.
-            for phase in range(phases):
-                order = np.argsort(rows[p:q]) if asks and phases == 2 and phase == 0 else no_order
-                for i in range(q - p):
-                    e: Any = p + (order[i] if order.size else i)
-                    code = np.int64(codes[e])
-                    is_due = not some_due or due[e]
-                    asked = asks and phase == 0 and (ends[code] or (ends_if_due[code] and is_due))
-                    if asked if cuts else (asks and i == 0):
-                        bound = bounds[e]
-                        if cuts:
-                            # A group is behind if the next one begins no later than the window.
-                            following = front
-                            while front < p:
-                                while following < p and ranks[following] == ranks[front]:
-                                    following += 1
-                                if ranks[following] > bound:
-                                    break
-                                front = following
-                        else:
-                            while front < p and ranks[front] < bound:
-                                front += 1
-                        if middle <= front and not (cuts and front == p):
-                            # All of the window is of the earlier events now.
-                            if p - front >= room:
-                                room = 2 * (p - front) + 1
-                                before = np.empty(room, np.int64)
-                                before_c = np.empty((room, stages), out_count.dtype)
-                                before_s = np.empty((room, width), out_value.dtype)
-                            _reset(kind, c, s, identity)
-                            _reset(kind, square_c, square_s, identity)
-                            at = room - 1
-                            before[at] = ranks[p]
-                            for t in range(stages):
-                                before_c[at, t] = square_c[0, t]
-                                if kind != COUNT:
-                                    before_s[at, t] = square_s[0, t]
-                            end = p
-                            while end > front:
-                                b = end - 1
-                                while b > front and ranks[b - 1] == ranks[b]:
-                                    b -= 1
-                                if cuts and end > b + 1:
-                                    # The product from each row of the group on.
-                                    counts[:] = 0
-                                    due_counts[:] = 0
-                                    group_weights[:] = identity
-                                    by_row = np.argsort(rows[b:end])
-                                    j = end - b - 1
-                                    while j >= 0:
-                                        row = rows[b + by_row[j]]
-                                        while j >= 0 and rows[b + by_row[j]] == row:
-                                            place = b + by_row[j]
-                                            counts[codes[place]] += 1
-                                            due_counts[codes[place]] += not some_due or due[place]
-                                            if kind == SUM and weighted[codes[place]]:
-                                                group_weights[codes[place]] += weights[place]
-                                            elif kind == LEAST and weighted[codes[place]]:
-                                                least = min(group_weights[codes[place]], weights[place])
-                                                group_weights[codes[place]] = least
-                                            j -= 1
-                                        for t in range(stages):
-                                            row_c[t, 0] = 0
-                                            if kind != COUNT:
-                                                row_s[t, 0] = identity
-                                        row_c[0, 0] = 1
-                                        for stack in range(stacks):
-                                            for o in range(steps_at[stack], steps_at[stack + 1]):
-                                                count = due_counts[stack] if only_due[o] else counts[stack]
-                                                if count and targets[o] != final:
-                                                    _take(
-                                                        kind, row_c, row_s, targets[o], sources[o], count,
-                                                        weighted[stack], group_weights[stack], identity,
-                                                    )  # fmt: skip
-                                        at -= 1
-                                        before[at] = row
-                                        for u in range(stages):
-                                            before_c[at, u] = 0
-                                            if kind != COUNT:
-                                                before_s[at, u] = identity
-                                            for t in range(stages):
-                                                n, m = row_c[t, 0], square_c[t, u]
-                                                if kind == LEAST:
-                                                    if n != 0 and m != 0:
-                                                        least = min(row_s[t, 0], square_s[t, u])
-                                                        before_c[at, u] = 1
-                                                        before_s[at, u] = min(before_s[at, u], least)
-                                                    continue
-                                                before_c[at, u] += n * m
-                                                if kind == SUM and n != 0:
-                                                    before_s[at, u] += n * square_s[t, u]
-                                                if kind == SUM and m != 0:
-                                                    before_s[at, u] += row_s[t, 0] * m
-                                opened = False
-                                is_tied = end > b + 1
-                                while end > b:
-                                    end -= 1
-                                    k = np.int64(codes[end])
-                                    opened |= opens[k]
-                                    put = weighted[k]
-                                    weight = identity
-                                    if kind != COUNT and put:
-                                        weight = weights[end]
-                                    was_due = not some_due or due[end]
-                                    for o in range(steps_at[k], steps_at[k + 1]):
-                                        if targets[o] != final and (was_due or not only_due[o]):
-                                            _take(
-                                                kind, square_c, square_s, sources[o], targets[o], one, put, weight,
-                                                identity,
-                                            )  # fmt: skip
-                                if opened and not (cuts and is_tied):
-                                    at -= 1
-                                    before[at] = ranks[b]
-                                    for t in range(stages):
-                                        before_c[at, t] = square_c[0, t]
-                                        if kind != COUNT:
-                                            before_s[at, t] = square_s[0, t]
-                            middle = p
-                        if front < p:
-                            while before[at] < bound:
-                                at += 1
-                    if asked:
-                        for o in range(steps_at[code], steps_at[code + 1]):
-                            if targets[o] != final or (only_due[o] and not is_due):
-                                continue
-                            stage = sources[o]
-                            total, value = zero, identity
-                            if cuts and front == p:
-                                total += stage == 0
-                            elif kind == LEAST:
-                                for t in range(stages):
-                                    if before_c[at, t] != 0 and c[stage, t] != 0:
-                                        total = c[stage, t]
-                                        value = min(value, min(before_s[at, t], s[stage, t]))
-                            else:
-                                for t in range(stages):
-                                    n, m = before_c[at, t], c[stage, t]
-                                    total += n * m
-                                    if kind == SUM and n != 0:
-                                        value += n * s[stage, t]
-                                    if kind == SUM and m != 0:
-                                        value += before_s[at, t] * m
-                            out_place[written] = e
-                            out_step[written] = o
-                            out_count[written] = total
-                            if kind != COUNT:
-                                out_value[written] = value
-                            written += 1
-                    if phase == phases - 1:
-                        put = weighted[code]
-                        weight = identity
-                        if kind != COUNT and put:
-                            weight = weights[e]
-                        for o in range(steps_at[code], steps_at[code + 1]):
-                            if targets[o] != final and (is_due or not only_due[o]):
-                                _take(kind, c, s, targets[o], sources[o], one, put, weight, identity)
+                e = by_row[i] if cuts else i
+                if not ends[codes[e]]:
+                    continue
+                while segments[segment + 1] <= i:
+                    segment += 1
+                front = max(front, segments[segment])
+                while metric[i] - metric[front] > width:
+                    front += 1
+                # Where a window can begin between events of equal rank, these are taken when all of them were asked.
+                end = p if cuts else i
+                if middle <= front and front < end:
+                    # All of the window is of the earlier events now.
+                    middle = end
+                    _be_one(kind, later, stages, lanes, identity)
+                    _turn(
+                        kind, codes, by_row, ranks, front, end, steps, stages, opens, weights, identity,
+                        earlier, first_rows, room, row_of,
+                    )  # fmt: skip
+                for o in range(steps_at[codes[e]], steps_at[codes[e] + 1]):
+                    source = sources[o]
+                    if targets[o] != stages or (front >= end and source != 0):
+                        continue
+                    n, f, s, g = np.int64(0), 0.0, identity, 0.0
+                    if front >= end:
+                        n, f = np.int64(1), 1.0
+                    else:
+                        for t in range(source + 1):
+                            x, y = row_of[front] * lanes + t, source * lanes + t
+                            if kind == LEAST:
+                                if first_n[x] != 0 and later_n[y] != 0:
+                                    n, f, s = np.int64(1), 1.0, min(s, min(first_s[x], later_s[y]))
+                            # Far too many partial matches are infinitely many as a float, not to be multiplied by 0.
+                            elif first_f[x] != 0 and later_f[y] != 0:
+                                n += first_n[x] * later_n[y]
+                                f += first_f[x] * later_f[y]
+                                if kind == WHOLE:
+                                    s += first_n[x] * later_s[y] + first_s[x] * later_n[y]
+                                    g += first_f[x] * later_g[y] + first_g[x] * later_f[y]
+                                if kind == FLOAT:
+                                    s += first_f[x] * later_s[y] + first_s[x] * later_f[y]
+                    if f != 0:
+                        out_event[written], out_step[written], out_f[written] = e, o, f
+                        if kind != LEAST:
+                            out_n[written] = n
+                        if kind != COUNT:
+                            out_s[written] = s
+                        if kind == WHOLE:
+                            out_g[written] = g
+                        written += 1
+            for e in range(p, q):
+                weight = weights[e] if kind != COUNT else identity
+                for o in range(steps_at[codes[e]], steps_at[codes[e] + 1]):
+                    source, target = sources[o] * lanes, targets[o] * lanes
+                    if target == source:
+                        _clear(kind, later, source, lanes, identity)
+                    else:
+                        for lane in range(0, lanes, LANES):
+                            _add_lanes(kind, later, target + lane, source + lane, weight)
             p = q
         return written
 
@@ -322,10 +374,11 @@ def _loop(kind: int, name: str) -> Any:
     return compiled(slide)
 
 
-# Number of matches, sums of an argument over them, least values of one, by the events that end matches.
-slide_counts, slide_sums, slide_least = (
+# Numbers of matches, sums and least values of an argument over them, by the events that end matches.
+slide_counts, slide_whole_sums, slide_float_sums, slide_least = (
     _loop(COUNT, "slide_counts"),
-    _loop(SUM, "slide_sums"),
+    _loop(WHOLE, "slide_whole_sums"),
+    _loop(FLOAT, "slide_float_sums"),
     _loop(LEAST, "slide_least"),
 )
-SLIDES = {COUNT: slide_counts, SUM: slide_sums, LEAST: slide_least}
+SLIDES = {COUNT: slide_counts, WHOLE: slide_whole_sums, FLOAT: slide_float_sums, LEAST: slide_least}

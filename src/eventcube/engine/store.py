@@ -235,6 +235,16 @@ class Store:
         return self._positions is not None
 
     @property
+    def width(self) -> int:
+        """How far the first and the last event of a match can be from each other, as windows measure it."""
+        return self._width
+
+    def measure(self, rows: Ints) -> Ints:
+        """What windows are measured in: the times of rows, or their positions."""
+        metric = self.events.ts if self._positions is None else self.events.positions[self._positions]
+        return metric[rows if self.order is None else self.order[rows]]
+
+    @property
     def longest(self) -> float:
         """How far apart the times of a match can be, in microseconds."""
         return float(UNBOUNDED if self.counts_events else self._width)

@@ -32,13 +32,14 @@ TO_CODES = [
     for offset in (types.int32, INT)
 ]
 
-FLOAT, FLAGS = types.float64, types.boolean[::1]
+FLOAT = types.float64
 
 
-def _slide(count: Any, value: Any) -> tuple[Any, ...]:
-    """The arguments of the loops that count by stages, for a kind of counts and of values."""
-    events = (INTS, types.int8[::1], INTS, INTS, types.boolean, FLAGS)
-    return (*events, INTS, INTS, FLAGS, INTS, INT, FLAGS, value[::1], value, INTS, INTS, count[::1], value[::1])
+def _slide(value: Any) -> tuple[Any, ...]:
+    """The arguments of the loops that count by stages, for a kind of values."""
+    events = (types.uint8[::1], INTS, INTS, INTS, INT, INTS)
+    out = types.Tuple((INTS, FLOAT[::1], value[::1], FLOAT[::1]))
+    return (*events, types.UniTuple(INTS, 3), INT, value[::1], value, INTS, INTS, out)
 
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
@@ -72,9 +73,10 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     intervals.chain_lengths: [(INTS,) * 4],
     intervals.chains: [(INTS,) * 3],
     stage_kernels.in_order: [(INTS, INTS, INTS, INT)],
-    stage_kernels.slide_counts: [_slide(INT, INT), _slide(FLOAT, FLOAT)],
-    stage_kernels.slide_sums: [_slide(INT, INT), _slide(INT, FLOAT), _slide(FLOAT, FLOAT)],
-    stage_kernels.slide_least: [_slide(INT, INT), _slide(INT, FLOAT)],
+    stage_kernels.slide_counts: [_slide(INT)],
+    stage_kernels.slide_whole_sums: [_slide(INT)],
+    stage_kernels.slide_float_sums: [_slide(FLOAT)],
+    stage_kernels.slide_least: [_slide(INT), _slide(FLOAT)],
     type_kernels.name_table: [(WORDS, WORDS, INTS, INT)],
     type_kernels.ends_of: [(INTS, BYTES)],
     type_kernels.names_to_codes: TO_CODES,

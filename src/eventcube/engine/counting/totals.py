@@ -14,7 +14,6 @@ from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, single_array,
 from eventcube.engine.counting.counts import NO_VALUE, Found, StageCounts, Weights
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.output import Output
-from eventcube.engine.stage_kernels import LEAST, SUM
 from eventcube.engine.table import Table
 from eventcube.plan.counting import Counting
 from eventcube.plan.logical import Computed
@@ -111,16 +110,14 @@ class Totals:
         inner = {s: sign * since[self.counts.stack(s)] for s, sign in signs.items() if s in self._inner_slots}
         whole, floats = np.zeros(len(here), np.int64), np.zeros(len(here))
         if inner:
-            found = self._walk((slots, "delay"), Weights(SUM, inner, most))
+            found = self._walk((slots, "delay"), Weights(inner, most=most))
             assert found.values is not None
             assert found.value_estimates is not None
             whole, floats = found.values[here], found.value_estimates[here]
         if slot in signs:
             own = signs[slot] * since[self._base.rows[here]]
             whole, floats = whole + own * counts, floats + own * estimates
-        if self.counts.bounds(most):
-            floats = whole.astype(np.float64)
-        return self._numbers(name, whole, floats)
+        return self._numbers(name, whole, self.counts.estimated(whole, floats, estimates, most))
 
     @cached_property
     def _inner_slots(self) -> set[int]:
@@ -169,7 +166,7 @@ class Totals:
         in_all = slot not in self.output.plan.optional and slot not in self.counting.stages.last_slots
         if valid.all() and in_all:
             return self._counted_at(here)
-        found = self._walk(("valid", argument), Weights(SUM, {slot: valid.astype(np.int64)}))
+        found = self._walk(("valid", argument), Weights({slot: valid.astype(np.int64)}))
         assert found.values is not None
         assert found.value_estimates is not None
         return found.values[here], found.value_estimates[here]
@@ -177,14 +174,14 @@ class Totals:
     def _weighed(self, argument: Computed, slot: int) -> Found:
         array, valid = self._argument(argument, slot, "SUM")
         values = np.asarray(array.fill_null(0))
-        return self._walk(("sum", argument), Weights(SUM, {slot: np.where(valid, values, values.dtype.type(0))}))
+        return self._walk(("sum", argument), Weights({slot: np.where(valid, values, values.dtype.type(0))}))
 
     def _least(self, argument: Computed, slot: int, greatest: bool, here: Ints) -> pa.Array:
         """The least value, or the greatest: the least of their opposites."""
         array, valid = self._argument(argument, slot, "MIN")
         values, originals = _sortable(array, valid, greatest)
         none = NO_VALUE[values.dtype]
-        found = self._walk((greatest, argument), Weights(LEAST, {slot: np.where(valid, values, none)}))
+        found = self._walk((greatest, argument), Weights({slot: np.where(valid, values, none)}, least=True))
         assert found.values is not None
         least = found.values[here]
         missing = least == none
