@@ -101,11 +101,13 @@ def _set_one(kind: int, to: Product, at: int) -> None:
 
 
 @compiled
-def _be_one(kind: int, to: Product, stages: int, lanes: int, identity: Any) -> None:
+def _product_of_none(kind: int, like: Product, stages: int, lanes: int, identity: Any) -> Product:
     """The product of no events, and a row after those of the stages: it takes what ends matches, or has nothing."""
-    _clear(kind, to, 0, (stages + 1) * lanes, identity)
+    product = _entries(kind, like, (stages + 1) * lanes)
+    _clear(kind, product, 0, (stages + 1) * lanes, identity)
     for stage in range(stages):
-        _set_one(kind, to, stage * lanes + stage)
+        _set_one(kind, product, stage * lanes + stage)
+    return product
 
 
 @compiled
@@ -198,6 +200,7 @@ def _turn(
     opens: Bools,
     weights: Array,
     identity: Any,
+    none: Product,
     earlier: Product,
     first_rows: Product,
     room: int,
@@ -210,7 +213,8 @@ def _turn(
     if cuts:
         alike, alike_weights = np.zeros(opens.size, np.int64), np.full(opens.size, identity)
         part = _entries(kind, earlier, stages)
-    _be_one(kind, earlier, stages, lanes, identity)
+    for lane in range(0, (stages + 1) * lanes, LANES):
+        _copy_lanes(kind, none, lane, earlier, lane)
     row = room - 1
     for lane in range(0, lanes, LANES):
         _copy_lanes(kind, earlier, lane, first_rows, row * lanes + lane)
@@ -285,24 +289,31 @@ def _loop(kind: int, name: str) -> Any:
         sources, targets, steps_at = steps
         size, cuts = codes.size, by_row.size > 0
         lanes = (stages + LANES - 1) // LANES * LANES
-        # What an event of each code does: change the first row of a product, end matches.
+        # What an event of each code does: change the first row of a product, end matches, or be one by itself.
         opens, ends = np.zeros(steps_at.size - 1, np.bool_), np.zeros(steps_at.size - 1, np.bool_)
+        ends_alone = np.zeros(steps_at.size - 1, np.bool_)
         for code in range(steps_at.size - 1):
             for o in range(steps_at[code], steps_at[code + 1]):
                 ends[code] |= targets[o] == stages
+                ends_alone[code] |= targets[o] == stages and sources[o] == 0
                 opens[code] |= targets[o] != stages and sources[o] == 0
+        # When the latest partial match in each stage has begun, or later: none ends if that is before the window.
+        latest = np.full(stages + 1, -1)
         # The product of the later events has a row for each stage that they lead to; that of the earlier ones, a row
         # for each that they come from, of which the first is kept. Memory is only taken for as many of these as a
         # window has, as they are written from the end on.
         room = 1
         for i in range(size):
             room += cuts or opens[codes[i]]
-        later, earlier = _entries(kind, out, (stages + 1) * lanes), _entries(kind, out, (stages + 1) * lanes)
+        none, later, earlier = (
+            _product_of_none(kind, out, stages, lanes, identity),
+            _product_of_none(kind, out, stages, lanes, identity),
+            _product_of_none(kind, out, stages, lanes, identity),
+        )
         first_rows, row_of = _entries(kind, out, room * lanes), np.empty(size, np.int32)
         later_n, later_f, later_s, later_g = later
         first_n, first_f, first_s, first_g = first_rows
         out_n, out_f, out_s, out_g = out
-        _be_one(kind, later, stages, lanes, identity)
         segment = front = middle = written = p = 0
         while p < size:
             q = p + 1
@@ -319,13 +330,20 @@ def _loop(kind: int, name: str) -> Any:
                     front += 1
                 # Where a window can begin between events of equal rank, these are taken when all of them were asked.
                 end = p if cuts else i
+                begun = -1
+                for o in range(steps_at[codes[e]], steps_at[codes[e] + 1]):
+                    if targets[o] == stages:
+                        begun = max(begun, latest[sources[o]])
+                if begun < front and not ends_alone[codes[e]]:
+                    continue
                 if middle <= front and front < end:
                     # All of the window is of the earlier events now.
                     middle = end
-                    _be_one(kind, later, stages, lanes, identity)
+                    for lane in range(0, (stages + 1) * lanes, LANES):
+                        _copy_lanes(kind, none, lane, later, lane)
                     _turn(
                         kind, codes, by_row, ranks, front, end, steps, stages, opens, weights, identity,
-                        earlier, first_rows, room, row_of,
+                        none, earlier, first_rows, room, row_of,
                     )  # fmt: skip
                 for o in range(steps_at[codes[e]], steps_at[codes[e] + 1]):
                     source = sources[o]
@@ -360,13 +378,16 @@ def _loop(kind: int, name: str) -> Any:
                         written += 1
             for e in range(p, q):
                 weight = weights[e] if kind != COUNT else identity
+                latest[0] = q - 1
                 for o in range(steps_at[codes[e]], steps_at[codes[e] + 1]):
-                    source, target = sources[o] * lanes, targets[o] * lanes
+                    source, target = sources[o], targets[o]
                     if target == source:
-                        _clear(kind, later, source, lanes, identity)
+                        latest[source] = -1
+                        _clear(kind, later, source * lanes, lanes, identity)
                     else:
+                        latest[target] = max(latest[target], latest[source])
                         for lane in range(0, lanes, LANES):
-                            _add_lanes(kind, later, target + lane, source + lane, weight)
+                            _add_lanes(kind, later, target * lanes + lane, source * lanes + lane, weight)
             p = q
         return written
 
