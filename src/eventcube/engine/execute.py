@@ -19,7 +19,7 @@ from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
 from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, latest, seek_in
-from eventcube.engine.order_kernels import group
+from eventcube.engine.order_kernels import group_by_code
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Parts
@@ -291,7 +291,7 @@ class Execution:
             column = self.value_of(key.new, rows)
             known = valid_mask(column)
             values, codes = np.unique(column.values[known], return_inverse=True)
-            order, starts = group(codes.astype(np.int64), len(values))
+            order, starts = group_by_code(codes.astype(np.int64), len(values))
             index = Index(rows[known][order], starts, values, None)
             if isinstance(key.bound, ColumnRef) and len(values):
                 index = replace(index, group_of_row=index.find(self.store.columns[key.bound]))

@@ -162,8 +162,8 @@ def run_order(firsts: Ints, lasts: Ints, room: int) -> Ints:
     reach, spread = latest - firsts.min() + 1, lasts.max() - earliest + 1
     if max(reach, spread) > room:
         return np.empty(0, np.int64)
-    order, _ = group(latest - firsts, reach)
-    return order if spread == 1 else order[group((lasts - earliest)[order], spread)[0]]
+    order, _ = group(latest - firsts, np.zeros(reach, np.int64))
+    return order if spread == 1 else order[group((lasts - earliest)[order], np.zeros(spread, np.int64))[0]]
 
 
 @compiled

@@ -42,20 +42,59 @@ def window_ends(metric: Ints, starts: Ints, width: int) -> Ints:
     return out
 
 
+def group_by_code(codes: Ints, groups: int) -> tuple[Ints, Ints]:
+    """Group rows by codes from 0 to before `groups`; see `group`."""
+    # Counters of half the size fit into a cache twice as often.
+    small = max(codes.size, groups) < 2**31
+    return group(codes, np.zeros(groups, np.int32 if small else np.int64))
+
+
 @compiled
-def group(codes: Ints, groups: int) -> tuple[Ints, Ints]:
-    """The order that sorts rows by code and keeps their order otherwise, and where each code's rows begin."""
-    starts = np.zeros(groups + 1, np.int64)
+def group(codes: Ints, counts: Array) -> tuple[Ints, Ints]:
+    """The order that sorts rows by code and keeps their order otherwise, and where the rows of each code begin.
+
+    Codes that no row has are left out; last comes the number of rows. `counts` has a zero for each code.
+    """
     for i in range(codes.size):
-        starts[codes[i] + 1] += 1
-    for g in range(groups):
-        starts[g + 1] += starts[g]
-    place = starts[:-1].copy()
+        counts[codes[i]] += 1
+    starts = np.empty(min(counts.size, codes.size) + 1, np.int64)
+    used = at = 0
+    for code in range(counts.size):
+        count = counts[code]
+        starts[used] = counts[code] = at
+        used += count > 0
+        at += count
+    starts[used] = at
     order = np.empty(codes.size, np.int64)
     for i in range(codes.size):
-        order[place[codes[i]]] = i
-        place[codes[i]] += 1
-    return order, starts
+        code = codes[i]
+        order[counts[code]] = i
+        counts[code] += 1
+    return order, starts[: used + 1]
+
+
+@compiled
+def ties(rank: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """For each row the first row of its segment with equal rank, and the row after the last.
+
+    Both are empty if no two ranks of a segment are equal. Ranks ascend in a segment.
+    """
+    some = False
+    for s in range(starts.size - 1):
+        for i in range(starts[s] + 1, starts[s + 1]):
+            some |= rank[i] == rank[i - 1]
+    size = rank.size if some else 0
+    begins, ends = np.empty(size, np.int64), np.empty(size, np.int64)
+    if some:
+        for s in range(starts.size - 1):
+            i = starts[s]
+            while i < starts[s + 1]:
+                end = i + 1
+                while end < starts[s + 1] and rank[end] == rank[i]:
+                    end += 1
+                begins[i:end], ends[i:end] = i, end
+                i = end
+    return begins, ends
 
 
 @compiled

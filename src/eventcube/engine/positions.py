@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from eventcube.engine.columns import codes_of
 from eventcube.engine.kernels import Ints
-from eventcube.engine.order_kernels import group
+from eventcube.engine.order_kernels import group_by_code
 from eventcube.engine.payload import Payload
 from eventcube.engine.released import Released
 
@@ -42,7 +42,7 @@ class Positions:
             known = fresh.slice(0, 0).append_column("n", pa.array([], pa.int64()))
         joint = pa.concat_tables([known.select(self._keys), fresh])
         codes, groups = codes_of([joint.column(k) for k in self._keys], nulls_match=True)
-        order, starts = group(codes, groups)
+        order, starts = group_by_code(codes, groups)
         # In each group the known total comes first, then the events that follow it.
         base = np.full(groups, self.before[0], np.int64)
         base[codes[: known.num_rows]] = known.column("n").to_numpy()
@@ -51,9 +51,9 @@ class Positions:
         within = np.empty(len(codes), np.int64)
         within[order] = np.arange(len(codes)) - np.repeat(starts[:-1], np.diff(starts))
         positions = (base[codes] + within - seen_before[codes])[known.num_rows :]
-        used = np.flatnonzero(np.diff(starts))
-        totals = base[used] + np.diff(starts)[used] - seen_before[used]
-        self.totals = joint.take(pa.array(order[starts[used]])).append_column("n", pa.array(totals))
+        first = order[starts[:-1]]
+        totals = (base - seen_before)[codes[first]] + np.diff(starts)
+        self.totals = joint.take(pa.array(first)).append_column("n", pa.array(totals))
         return positions
 
     def totals_of(self, payload: Payload, *, before: bool = False) -> Ints:

@@ -70,7 +70,8 @@ class Stacking:
     def fitting(self, scan: StackScan, places: Ints, payload: Payload, columns: Columns | None = None) -> Ints:
         """The places of the events, of the right types, that the conditions of a stack hold for."""
         for name in scan.not_null:
-            places = places[valid_mask(to_column(payload.column(name)))[places]]
+            known = valid_mask(to_column(payload.column(name)))
+            places = places if known.all() else places[known[places]]
         columns = columns or Columns(payload, self.plan.conditions)
         for condition in scan.conditions:
             places = places[holds(condition, len(places), _looking(columns, places), columns)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
 from eventcube.engine.kernels import Array, Bools, Ints, Links, count_between, linked, links, read_only, seek
-from eventcube.engine.order_kernels import group, window_ends, window_starts
+from eventcube.engine.order_kernels import group_by_code, ties, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.steps import State
@@ -97,11 +97,6 @@ class States:
         return min(bounds[s][0] for s in states), max(bounds[s][1] for s in states)
 
 
-def _distinct(ascending: Ints) -> Ints:
-    """The different ones of ascending numbers; `np.unique` would hash all of them."""
-    return ascending[np.flatnonzero(np.diff(ascending, prepend=ascending[:1] - 1))]
-
-
 class SortedRows:
     """The events of one evaluation sorted by (key, order in time), shared by all queries that sort them so.
 
@@ -115,8 +110,7 @@ class SortedRows:
         starts = np.array([0, self.size], np.int64)
         if key:
             codes, groups = codes_of([events.payload.column(k) for k in key], nulls_match=True)
-            self.order, starts = group(codes, groups)
-            starts = _distinct(starts)
+            self.order, starts = group_by_code(codes, groups)
         self.starts = starts if self.size else np.zeros(1, np.int64)
         self.events = events
         self.columns = Columns(events.payload, dictionary, self.order)
@@ -151,14 +145,10 @@ class SortedRows:
 
     @cached_property
     def ties(self) -> tuple[Ints, Ints] | None:
-        """For each row the first row of equal rank and the row after the last; None if no two ranks are equal."""
-        rank = self.events.rank
-        if not (rank[1:] == rank[:-1]).any():
-            return None
-        change = np.flatnonzero(np.diff(self.in_order(rank)) != 0) + 1
-        begins = _distinct(np.sort(np.concatenate([[0], change, self.starts[1:-1]]), kind="stable")).astype(np.int64)
-        lengths = np.diff(np.append(begins, self.size))
-        return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)
+        """For each row the first row of equal rank and the row after the last, with its key; None if none are equal."""
+        rank = self.ts if self.events.rank is self.events.ts else self.in_order(self.events.rank)
+        begins, ends = ties(read_only(rank), self.starts)
+        return (begins, ends) if len(begins) else None
 
     def stack(self, key: StackKey) -> Stack:
         """The events of a stack, or those of one that are in none of some others."""
@@ -276,6 +266,10 @@ class Store:
 
     def has_state(self, rows: Ints, states: frozenset[State]) -> Bools:
         """Where the rows' events are done, due or future."""
+        if self._states.are_cuts:
+            lo, hi = self._states.range_of(states, self.size)
+            places = rows if self.order is None else self.order[rows]
+            return (places >= lo) & (places < hi)
         if self._each is None:
             self._each = self.sorted.in_order(self._states.of_each(self.size))
         wanted = np.zeros(len(State), np.bool_)
@@ -284,7 +278,7 @@ class Store:
 
     @property
     def ties(self) -> tuple[Ints, Ints] | None:
-        """For each row the first row of equal rank and the row after the last; None if no two ranks are equal."""
+        """For each row the first row of equal rank and the row after the last, with its key; None if none are equal."""
         return self.sorted.ties
 
     @property

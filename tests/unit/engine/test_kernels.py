@@ -10,8 +10,21 @@ import pytest
 
 from eventcube.engine.candidates import NO_TESTS
 from eventcube.engine.execute import CHUNK
-from eventcube.engine.kernels import BLOCK, OPERATORS, Ints, Tests, count, exists, expand, linked, links, seek, seek_in
-from eventcube.engine.order_kernels import group, window_ends, window_starts
+from eventcube.engine.kernels import (
+    BLOCK,
+    OPERATORS,
+    Ints,
+    Tests,
+    count,
+    exists,
+    expand,
+    linked,
+    links,
+    read_only,
+    seek,
+    seek_in,
+)
+from eventcube.engine.order_kernels import group, group_by_code, ties, window_ends, window_starts
 
 SEEDS = range(20)
 PYTHON = {
@@ -54,11 +67,43 @@ def test_seek_in_stays_in_its_group(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_group_is_a_stable_sort_by_code(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    groups = int(rng.integers(1, 10))
+    groups = int(rng.choice([1, 3, 10, 1000]))
     codes = rng.integers(0, groups, rng.integers(0, 100))
-    order, starts = group(codes, groups)
-    assert np.array_equal(order, np.argsort(codes, kind="stable"))
-    assert np.array_equal(np.diff(starts), np.bincount(codes, minlength=groups))
+    counted = [group(codes, np.zeros(groups, dtype)) for dtype in (np.int32, np.int64)]
+    for order, starts in (*counted, group_by_code(codes, groups)):
+        assert np.array_equal(order, np.argsort(codes, kind="stable"))
+        assert np.array_equal(np.diff(starts), np.unique(codes, return_counts=True)[1])
+        assert starts[0] == 0
+        assert starts.dtype == order.dtype == np.int64
+
+
+def test_group_of_no_rows_or_no_codes() -> None:
+    none = np.empty(0, np.int64)
+    for groups in (0, 5):
+        order, starts = group_by_code(none, groups)
+        assert order.tolist() == []
+        assert starts.tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ties_are_rows_of_equal_rank_in_a_segment(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = [np.sort(rng.integers(0, rng.choice([3, 1000]), rng.integers(1, 9))) for _ in range(rng.integers(0, 5))]
+    rank = np.concatenate([np.empty(0, np.int64), *parts])
+    starts = np.cumsum([0, *map(len, parts)])
+    firsts, ends = [], []
+    for part, start in zip(parts, starts, strict=False):
+        firsts += (start + np.searchsorted(part, part)).tolist()
+        ends += (start + np.searchsorted(part, part, side="right")).tolist()
+    if ends == list(range(1, len(rank) + 1)):
+        firsts, ends = [], []
+    assert [found.tolist() for found in ties(read_only(rank), starts)] == [firsts, ends]
+
+
+def test_equal_ranks_of_different_segments_are_no_ties() -> None:
+    rank, starts = np.array([1, 2, 2, 3]), np.array([0, 2, 4])
+    assert [len(found) for found in ties(read_only(rank), starts)] == [0, 0]
+    assert ties(read_only(rank), np.array([0, 4]))[0].tolist() == [0, 1, 1, 3]
 
 
 @pytest.mark.parametrize("width", [0, 1, 7, 2**62])
