@@ -273,7 +273,7 @@ class _Batch(Request):
         return {n: not_closing(plan) for n, plan in self.plans_over(self._task_schema(pass_), pass_).items()}
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
-        fields = list(arrow_schema(self._usable_events(pass_)))
+        fields = [self.columns.field(name) for name in self.needed_columns(list(pass_.plans.values()))]
         if coded_types(pass_.physical, self.events.schema):
             names = pa.dictionary(pa.int16(), pa.string())
             fields = [f.with_type(names) if f.name == self.options.type else f for f in fields]
