@@ -2,6 +2,9 @@
 
 Counting costs about the same however many matches there are; making them costs what joins cost, and can cost anything,
 as a sample may miss where matches are many. So matches are made within a budget, and counted if it does not last.
+
+The costs are in the unit of `optimizer/cost.py`. `eventcube bench aggregate --part costs` measures both ways over many
+queries, prints the constants below that would fit, and how often they choose the faster way.
 """
 
 from __future__ import annotations
@@ -9,37 +12,58 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import inf, prod
 from types import MappingProxyType
+from typing import NamedTuple
 
 from eventcube.optimizer.choose import HOLD_CALLS, Costs, HeldChoice
-from eventcube.optimizer.cost import FOLD, FOLD_VALUE, IN_LINE, STAGE, WALK, WEIGHING
 from eventcube.optimizer.program import ProgramEstimate, StrategyCost, found_once
 from eventcube.optimizer.statistics import Events
 from eventcube.plan.counting import Counting
 from eventcube.plan.logical import Results
 from eventcube.plan.physical import PhysicalQuery
+from eventcube.plan.stages import Stages
+
+# One call that counts matches, and each argument of an aggregate that goes with the counts; one call that makes them.
+COUNT_CALL, WEIGHT_CALL, MAKE_CALL = 60_000.0, 60_000.0, 35_000.0
+# One event by which matches are counted: to put it in order, and in each walk so much, for each stage, and what an
+# argument adds to that.
+IN_LINE, WALK, STAGE, WEIGHT = 10.0, 10.0, 2.0, 12.0
+# One match that is folded into its group, and each of its values.
+FOLD, FOLD_VALUE = 10.0, 8.0
+# To weigh both ways.
+WEIGHING = 50_000.0
+# Matches are made until that has cost so many times what it costs to count them.
+MOST = 2.0
 
 # The two ways, by name.
 COUNTING, MAKING = "counting by stages", "making matches"
-# Matches are made until that has cost so many times what it costs to count them.
-MOST = 2.0
 NOT_SPLIT: Mapping[int, int] = MappingProxyType({})
 
 
+class Walks(NamedTuple):
+    """How often events are walked through: to count matches only, and with the argument of an aggregate."""
+
+    plain: int
+    weighed: int
+
+
 def walking_cost(
-    counting: Counting, count: Callable[[int], int], walks: int, groups: Mapping[int, int] = NOT_SPLIT
+    stages: Stages, sizes: Mapping[int, int], walks: Walks, groups: Mapping[int, int] = NOT_SPLIT
 ) -> float:
-    """What some walks through the stages cost, where slots have `count` events.
+    """What walks through stages cost, whose slots have events of these numbers.
 
     `groups` has the number of groups for each slot by which matches are split.
     """
-    if not walks:
+    plain, weighed = walks
+    if not plain + weighed:
         return 0.0
-    events = sum(count(slot) / groups.get(slot, 1) for slot in {step.slot for step in counting.stages.steps})
-    return prod(groups.values()) * events * (IN_LINE + walks * (WALK + STAGE * counting.stages.final))
+    walk = WALK + STAGE * stages.final
+    events = sum(size / groups.get(slot, 1) for slot, size in sizes.items())
+    calls = COUNT_CALL + weighed * WEIGHT_CALL
+    return prod(groups.values()) * (calls + events * (IN_LINE + plain * walk + weighed * (walk + WEIGHT)))
 
 
-def walks_of(counting: Counting, results: Results, *, counted: bool = False) -> int:
-    """How many walks the aggregates of a query take; `counted`: beside one that tells how many matches there are."""
+def walks_of(counting: Counting, results: Results, *, counted: bool = False) -> Walks:
+    """The walks that the aggregates of a query take; `counted`: beside one that tells how many matches there are."""
     summed, least = set(), set()
     alone = not counted
     for aggregate in results.agg:
@@ -55,7 +79,7 @@ def walks_of(counting: Counting, results: Results, *, counted: bool = False) -> 
             summed.add(expression)
             # To add up what is of one event tells how many matches there are.
             alone &= bool(slots)
-    return len(summed) + len(least) + alone
+    return Walks(int(alone), len(summed) + len(least))
 
 
 def making_cost(plan: PhysicalQuery, events: Events, strategy_cost: StrategyCost) -> float:
@@ -68,7 +92,7 @@ def making_cost(plan: PhysicalQuery, events: Events, strategy_cost: StrategyCost
         partial = [1.0, *(at.rows for _, at in steps)]
         once = dict(found_once(alternative.program, partial, events.size))
         folding = 0.0 if only_counted else partial[-1] * folding_cost(plan.sink.results)
-        costs.append(sum(cost for cost, _ in steps) + sum(once.values()) + folding)
+        costs.append(MAKE_CALL + sum(cost for cost, _ in steps) + sum(once.values()) + folding)
     return min(costs)
 
 
@@ -95,12 +119,14 @@ class Budget:
 
 
 class AggregateChoice(HeldChoice):
-    """The choice between both ways, for calls with about as many due events; counting, if there is little to do."""
+    """The choice between both ways, for calls with about as many due events; counting, if there is little to do.
 
-    deciding = WEIGHING
+    It can be for several queries together.
+    """
 
-    def __init__(self) -> None:
-        super().__init__(COUNTING)
+    def __init__(self, queries: int = 1) -> None:
+        super().__init__(COUNTING, queries * WEIGHING)
+        self._least_making = queries * MAKE_CALL
         self._dearer = 1.0
         self._given_up = 0
 
@@ -109,7 +135,7 @@ class AggregateChoice(HeldChoice):
 
         `counting` is what that costs at least; `weigh` tells more exactly, and leaves out what cannot be done.
         """
-        if counting < WEIGHING:
+        if counting < self._least_making + self.deciding:
             self.settle(COUNTING)
         elif not self.holds_for(due):
             costs = weigh()

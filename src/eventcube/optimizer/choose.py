@@ -140,11 +140,10 @@ class Choice:
 class HeldChoice(Choice):
     """A choice that holds for some calls of about the same size, such as a number of outer rows or of due events."""
 
-    # What it costs to decide.
-    deciding: ClassVar[float] = DECISION_COST
-
-    def __init__(self, chosen: str | None = None) -> None:
+    def __init__(self, chosen: str | None = None, deciding: float = DECISION_COST) -> None:
         super().__init__(chosen)
+        # What it costs to decide.
+        self.deciding = deciding
         self._size = self._calls_left = 0
 
     def holds_for(self, size: int) -> bool:

@@ -46,10 +46,6 @@ LINE, EVENTS_IN_LINE, CACHED = 1.5, 8, 1 << 17
 # One event of a store: the start, or the end, of its window, and its link into a stack; one event of a stack that is
 # sought in another one. All this is found once, whoever needs it.
 WINDOW, LINK, DIFFERENCE = 5.0, 0.3, 2.0
-# One event by which matches are counted: to put it in order, and in each walk so much and for each stage. One match
-# that is folded into groups, and each of its values. What it costs to weigh both ways.
-IN_LINE, WALK, STAGE = 10.0, 10.0, 2.0
-FOLD, FOLD_VALUE, WEIGHING = 10.0, 8.0, 50_000.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ from eventcube.optimizer import aggregates
 from eventcube.optimizer.aggregates import (
     COUNTING,
     MAKING,
+    WEIGHING,
     AggregateChoice,
     Budget,
     OverBudgetError,
+    Walks,
     walking_cost,
     walks_of,
 )
 from eventcube.optimizer.choose import HOLD_CALLS, Costs
-from eventcube.optimizer.cost import WEIGHING
 from eventcube.options import options
 from eventcube.plan.counting import Counting
 from eventcube.plan.planned import plan_query
@@ -44,8 +45,8 @@ WALKS = {
 }
 
 
-def planned(text: str) -> tuple[Counting, int, int]:
-    """How a query is counted, and how many walks it should take, alone and beside one that tells the matches."""
+def planned(text: str) -> tuple[Counting, Walks, Walks]:
+    """How a query is counted, and the walks that it should take, alone and beside one that tells the matches."""
     chosen = options(type="kind")
     sink = plan_query(parse(text), chosen.schema(EVENTS.schema), chosen).physical.sink
     assert isinstance(sink.counting, Counting)
@@ -56,27 +57,24 @@ def planned(text: str) -> tuple[Counting, int, int]:
 def test_walks_are_as_many_as_are_taken(aggregates: str) -> None:
     text = f"PATTERN SEQ(A a, B b, C c) AGG {aggregates}"
     _, alone, beside = planned(text)
-    assert alone == WALKS[aggregates]
-    assert alone - beside in (0, 1)
+    assert sum(alone) == WALKS[aggregates]
+    assert beside == Walks(0, alone.weighed)
     runtime = ec.Runtime(text, type="kind", aggregates="count", advise=False)
     for _ in runtime.push(EVENTS):
         pass
     # The last event is held back, as others may have its time.
-    assert runtime.counters["events_counted"] == alone * (EVENTS.num_rows - 1)
+    assert runtime.counters["events_counted"] == sum(alone) * (EVENTS.num_rows - 1)
 
 
 def test_counting_costs_more_with_more_events_stages_walks_and_groups() -> None:
-    short, long = (
-        planned("PATTERN SEQ(A a, B b) AGG COUNT(*)")[0],
-        planned("PATTERN SEQ(A a, B b, C c) AGG COUNT(*)")[0],
-    )
+    short, long = (planned(f"PATTERN SEQ({parts}) AGG COUNT(*)")[0].stages for parts in ("A a, B b", "A a, B b, C c"))
     costs = [
-        walking_cost(short, lambda _: 10, 0),
-        walking_cost(short, lambda _: 10, 1),
-        walking_cost(short, lambda _: 20, 1),
-        walking_cost(long, lambda _: 20, 1),
-        walking_cost(long, lambda _: 20, 2),
-        walking_cost(long, lambda _: 20, 2, {1: 3}),
+        walking_cost(short, {0: 10, 1: 10}, Walks(0, 0)),
+        walking_cost(short, {0: 10, 1: 10}, Walks(1, 0)),
+        walking_cost(short, {0: 20, 1: 20}, Walks(1, 0)),
+        walking_cost(long, {0: 15, 1: 15, 2: 10}, Walks(1, 0)),
+        walking_cost(long, {0: 15, 1: 15, 2: 10}, Walks(1, 1)),
+        walking_cost(long, {0: 15, 1: 15, 2: 10}, Walks(1, 1), {1: 3}),
     ]
     assert costs == sorted(set(costs))
     assert costs[0] == 0
@@ -97,10 +95,10 @@ def test_what_may_be_spent_follows_from_what_counting_costs() -> None:
         asked += 1
         return Costs({COUNTING: 3 * WEIGHING, MAKING: WEIGHING})
 
-    assert choice.budget(WEIGHING / 2, 10, weigh) is None
+    assert choice.budget(WEIGHING, 10, weigh) is None
     assert asked == 0
     for _ in range(1 + HOLD_CALLS):
-        budget = choice.budget(WEIGHING, 10, weigh)
+        budget = choice.budget(2 * WEIGHING, 10, weigh)
         assert budget is not None
         assert budget.left == aggregates.MOST * 3 * WEIGHING
     assert asked == 1
@@ -108,7 +106,7 @@ def test_what_may_be_spent_follows_from_what_counting_costs() -> None:
 
 
 def test_what_cannot_be_counted_is_made_whatever_it_costs() -> None:
-    budget = AggregateChoice().budget(WEIGHING, 10, lambda: Costs({MAKING: 1e300}))
+    budget = AggregateChoice().budget(3 * WEIGHING, 10, lambda: Costs({MAKING: 1e300}))
     assert budget is not None
     budget.spend(1e308)
 
@@ -116,9 +114,9 @@ def test_what_cannot_be_counted_is_made_whatever_it_costs() -> None:
 def test_giving_up_holds_for_some_calls() -> None:
     choice = AggregateChoice()
     cheap = Costs({COUNTING: 3 * WEIGHING, MAKING: WEIGHING})
-    assert choice.budget(WEIGHING, 10, lambda: cheap) is not None
+    assert choice.budget(3 * WEIGHING, 10, lambda: cheap) is not None
     choice.give_up()
-    assert [choice.budget(WEIGHING, 10, lambda: cheap) for _ in range(HOLD_CALLS)] == [None] * HOLD_CALLS
-    assert choice.budget(WEIGHING, 10, lambda: cheap) is not None
+    assert [choice.budget(3 * WEIGHING, 10, lambda: cheap) for _ in range(HOLD_CALLS)] == [None] * HOLD_CALLS
+    assert choice.budget(3 * WEIGHING, 10, lambda: cheap) is not None
     assert choice.taken == {COUNTING: 1 + HOLD_CALLS, MAKING: 1}
     assert choice.summary().endswith("; gave up making them 1 time, as they were more than estimated")

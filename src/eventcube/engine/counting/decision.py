@@ -59,6 +59,7 @@ class CountedQuery:
         self.plan, self._stacks, self._strategy_cost = query.plan, query.stacks, strategy_cost
         assert isinstance(query.plan.sink.counting, Counting)
         self.counting = query.plan.sink.counting
+        self._walks = {c: walks_of(self.counting, query.plan.sink.results, counted=c) for c in (False, True)}
         self.choice = AggregateChoice()
 
     def decide(self, rows: Rows, due: int, execution: Callable[[], Execution]) -> Decision:
@@ -82,8 +83,8 @@ class CountedQuery:
 
     def walking_cost(self, rows: Rows, groups: Mapping[int, int] = NOT_SPLIT, *, counted: bool = False) -> float:
         """What the walks cost; `counted`: it is known how many matches there are."""
-        walks = walks_of(self.counting, self.plan.sink.results, counted=counted)
-        return walking_cost(self.counting, lambda slot: len(rows.stacks[self._stacks[slot]]), walks, groups)
+        sizes = {slot: len(rows.stacks[self._stacks[slot]]) for slot in self.counting.stages.slots}
+        return walking_cost(self.counting.stages, sizes, self._walks[counted], groups)
 
     def making_cost(self, execution: Execution) -> float:
         """What it should cost to make all matches."""

@@ -11,7 +11,7 @@ from eventcube.engine.counting.decision import CountedQuery, Decision
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.store import States
-from eventcube.optimizer.aggregates import COUNTING, MAKING, AggregateChoice, walking_cost
+from eventcube.optimizer.aggregates import COUNTING, MAKING, AggregateChoice, Walks, walking_cost
 from eventcube.optimizer.choose import Costs
 from eventcube.optimizer.cost import WINDOW
 from eventcube.plan.counting import Counting
@@ -53,7 +53,7 @@ class SharedWalk:
     """A walk in which the matches of several queries are counted, unless to make those of all should cost less."""
 
     def __init__(self, counting: Counting, shared: SharedStages, queries: Mapping[str, RunningQuery]) -> None:
-        self.queries, self.choice = queries, AggregateChoice()
+        self.queries, self.choice = queries, AggregateChoice(len(queries))
         self._counting, self._shared = counting, shared
         self._counted = {name: query.counted for name, query in queries.items() if query.counted is not None}
         self._by_cost = all(query.plan.sink.by_cost for query in queries.values())
@@ -62,9 +62,13 @@ class SharedWalk:
         """How to find the matches of due events."""
 
         def weigh() -> Costs:
-            executions = {name: query.execution(evaluation, states) for name, query in self.queries.items()}
-            making = sum(counted.making_cost(executions[name]) for name, counted in self._counted.items())
-            return Costs({COUNTING: least, MAKING: making})
+            making, weighed = 0.0, 0
+            for name, counted in self._counted.items():
+                making += counted.making_cost(self.queries[name].execution(evaluation, states))
+                weighed += 1
+                if making > least:
+                    break
+            return Costs({COUNTING: least, MAKING: making}, frozenset({MAKING} if weighed < len(self.queries) else ()))
 
         budget = None
         if self._by_cost:
@@ -75,7 +79,8 @@ class SharedWalk:
     def _cost(self, evaluation: Evaluation) -> float:
         """What it costs to count the matches of all queries: in one walk, and in those that each takes by itself."""
         rows, stacks = evaluation.rows, self._shared.stacks
-        together = walking_cost(self._counting, lambda slot: len(rows.stacks[stacks[slot]]), 1)
+        sizes = {slot: len(rows.stacks[stacks[slot]]) for slot in self._counting.stages.slots}
+        together = walking_cost(self._counting.stages, sizes, Walks(1, 0))
         alone = sum(counted.walking_cost(rows, counted=True) for counted in self._counted.values())
         return WINDOW * len(rows) + together + alone
 

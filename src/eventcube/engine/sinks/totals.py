@@ -41,6 +41,6 @@ class TotalsSink(CountedSink, GroupSink):
         assert isinstance(made, GroupSink)
         if self.only_counts:
             self.groups.add_count(made.groups.counted)
-        elif made.groups.partial is not None:
-            self._note(self.groups.add_partial(made.groups.partial))
+        for table in made.groups.partials:
+            self._note(self.groups.add_partial(table))
         return iter(())
