@@ -3,14 +3,14 @@
 Counting costs about the same however many matches there are; making them costs what joins cost, and can cost anything,
 as a sample may miss where matches are many. So matches are made within a budget, and counted if it does not last.
 
-The costs are in the unit of `optimizer/cost.py`. `eventcube bench aggregate --part costs` measures both ways over many
-queries, prints the constants below that would fit, and how often they choose the faster way.
+The costs are in the unit of `optimizer/cost.py`. `eventcube bench aggregate --part choice` measures both ways and the
+one that is taken, over large batches and small pushes, and prints the constants below that would fit the times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import inf, prod
+from math import ceil, inf, prod
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,9 +24,9 @@ from eventcube.plan.stages import Stages
 
 # One call that counts matches, and each argument of an aggregate that goes with the counts; one call that makes them.
 COUNT_CALL, WEIGHT_CALL, MAKE_CALL = 60_000.0, 60_000.0, 35_000.0
-# One event by which matches are counted: to put it in order, and in each walk so much, for each stage, and what an
-# argument adds to that.
-IN_LINE, WALK, STAGE, WEIGHT = 10.0, 10.0, 2.0, 12.0
+# One event by which matches are counted: to put it in order, in each walk so much for each of its steps and so many
+# stages, and what an argument adds to that.
+IN_LINE, WALK, AT_ONCE, WEIGHT = 6.0, 5.0, 8, 10.0
 # One match that is folded into its group, and each of its values.
 FOLD, FOLD_VALUE = 10.0, 8.0
 # To weigh both ways.
@@ -56,10 +56,11 @@ def walking_cost(
     plain, weighed = walks
     if not plain + weighed:
         return 0.0
-    walk = WALK + STAGE * stages.final
-    events = sum(size / groups.get(slot, 1) for slot, size in sizes.items())
-    calls = COUNT_CALL + weighed * WEIGHT_CALL
-    return prod(groups.values()) * (calls + events * (IN_LINE + plain * walk + weighed * (walk + WEIGHT)))
+    events = {slot: size / groups.get(slot, 1) for slot, size in sizes.items()}
+    steps = sum(events[step.slot] for step in stages.steps) * ceil(stages.final / AT_ONCE)
+    cost = COUNT_CALL + weighed * WEIGHT_CALL
+    cost += sum(events.values()) * (IN_LINE + weighed * WEIGHT) + (plain + weighed) * steps * WALK
+    return prod(groups.values()) * cost
 
 
 def walks_of(counting: Counting, results: Results, *, counted: bool = False) -> Walks:

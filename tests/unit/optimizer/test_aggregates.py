@@ -67,14 +67,17 @@ def test_walks_are_as_many_as_are_taken(aggregates: str) -> None:
 
 
 def test_counting_costs_more_with_more_events_stages_walks_and_groups() -> None:
-    short, long = (planned(f"PATTERN SEQ({parts}) AGG COUNT(*)")[0].stages for parts in ("A a, B b", "A a, B b, C c"))
+    parts = [f"{kind} v{i}" for i, kind in enumerate("ABCABCABCABC")]
+    short, long = (planned(f"PATTERN SEQ({', '.join(parts[:n])}) AGG COUNT(*)")[0].stages for n in (3, len(parts)))
+    few, many = {0: 10, 1: 10, 2: 10}, {0: 20, 1: 20, 2: 20}
+    alike = {slot: 60 // len(parts) for slot in range(len(parts))}
     costs = [
-        walking_cost(short, {0: 10, 1: 10}, Walks(0, 0)),
-        walking_cost(short, {0: 10, 1: 10}, Walks(1, 0)),
-        walking_cost(short, {0: 20, 1: 20}, Walks(1, 0)),
-        walking_cost(long, {0: 15, 1: 15, 2: 10}, Walks(1, 0)),
-        walking_cost(long, {0: 15, 1: 15, 2: 10}, Walks(1, 1)),
-        walking_cost(long, {0: 15, 1: 15, 2: 10}, Walks(1, 1), {1: 3}),
+        walking_cost(short, few, Walks(0, 0)),
+        walking_cost(short, few, Walks(1, 0)),
+        walking_cost(short, many, Walks(1, 0)),
+        walking_cost(long, alike, Walks(1, 0)),
+        walking_cost(long, alike, Walks(1, 1)),
+        walking_cost(long, alike, Walks(1, 1), {1: 3}),
     ]
     assert costs == sorted(set(costs))
     assert costs[0] == 0

@@ -23,7 +23,6 @@ from eventcube.optimizer.aggregates import (
     walks_of,
 )
 from eventcube.optimizer.choose import Costs
-from eventcube.optimizer.cost import WINDOW
 from eventcube.optimizer.program import StrategyCost
 from eventcube.plan.counting import MOST_SPLITS, Counting
 from eventcube.plan.workload import WorkloadQuery
@@ -77,12 +76,11 @@ class CountedQuery:
             costs[COUNTING] = self.counting_cost(rows, groups)
         return Costs(costs)
 
-    def counting_cost(self, rows: Rows, groups: Mapping[int, int] = NOT_SPLIT) -> float:
-        """What it costs to count by stages, if there are so many groups for each slot by which matches are split."""
-        return WINDOW * len(rows) + self.walking_cost(rows, groups)
+    def counting_cost(self, rows: Rows, groups: Mapping[int, int] = NOT_SPLIT, *, counted: bool = False) -> float:
+        """What it costs to count by stages, if there are so many groups for each slot by which matches are split.
 
-    def walking_cost(self, rows: Rows, groups: Mapping[int, int] = NOT_SPLIT, *, counted: bool = False) -> float:
-        """What the walks cost; `counted`: it is known how many matches there are."""
+        `counted`: beside a walk that tells how many matches there are.
+        """
         sizes = {slot: len(rows.stacks[self._stacks[slot]]) for slot in self.counting.stages.slots}
         return walking_cost(self.counting.stages, sizes, self._walks[counted], groups)
 

@@ -13,7 +13,6 @@ from eventcube.engine.query import RunningQuery
 from eventcube.engine.store import States
 from eventcube.optimizer.aggregates import COUNTING, MAKING, AggregateChoice, Walks, walking_cost
 from eventcube.optimizer.choose import Costs
-from eventcube.optimizer.cost import WINDOW
 from eventcube.plan.counting import Counting
 from eventcube.plan.shared_stages import SharedStages, shared_stages
 
@@ -81,8 +80,7 @@ class SharedWalk:
         rows, stacks = evaluation.rows, self._shared.stacks
         sizes = {slot: len(rows.stacks[stacks[slot]]) for slot in self._counting.stages.slots}
         together = walking_cost(self._counting.stages, sizes, Walks(1, 0))
-        alone = sum(counted.walking_cost(rows, counted=True) for counted in self._counted.values())
-        return WINDOW * len(rows) + together + alone
+        return together + sum(counted.counting_cost(rows, counted=True) for counted in self._counted.values())
 
     def _count(self, evaluation: Evaluation, states: States, counters: Counters) -> Mapping[str, Found]:
         """The matches of each query."""
