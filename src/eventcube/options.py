@@ -33,7 +33,8 @@ UNITS_IN_MICROSECONDS = {
 
 AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
 # How aggregates are computed, beside auto.
-ENUMERATE = "enumerate"
+COUNT, ENUMERATE = "count", "enumerate"
+AGGREGATIONS = (AUTO, COUNT, ENUMERATE)
 # How several queries share work.
 INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE = "independent", "top-down", "bottom-up", "chase"
 SHARINGS = (AUTO, INDEPENDENT, TOP_DOWN, BOTTOM_UP, CHASE)
@@ -119,9 +120,9 @@ class MatchSettings(MeaningSettings, total=False):
         str,
         Setting(
             AUTO,
-            "How AGG is computed: auto counts and adds up without making the matches where it can, enumerate makes "
-            "them all.",
-            f"{AUTO} or {ENUMERATE}",
+            "How AGG is computed: count counts and adds up without making the matches where it can, enumerate makes "
+            "them all, auto does whichever should cost less.",
+            f"one of {', '.join(AGGREGATIONS)}",
         ),
     ]
     limit: Annotated[
@@ -287,7 +288,7 @@ def _sharing(value: Any) -> str:
 
 
 def _aggregates(value: Any) -> str:
-    if _text("aggregates", value) not in (AUTO, ENUMERATE):
+    if _text("aggregates", value) not in AGGREGATIONS:
         raise OptionError(
             f"unknown way to compute aggregates: {value!r}", code="EC401", hint=SETTINGS["aggregates"].accepts
         )

@@ -22,10 +22,15 @@ UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def check_rows(
-    query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), restarts: Collection[int] = ()
+    query: Query,
+    events: list[Event],
+    options: Options,
+    cut: Sequence[int] = (),
+    restarts: Collection[int] = (),
+    **settings: Any,
 ) -> int:
     """Compare the multisets of rows; gives how many there are, or raises DisagreementError."""
-    batches = list(engine_batches(query, events, options, cut, restarts))
+    batches = list(engine_batches(query, events, options, cut, restarts, **settings))
     return compare_rows(query, events, options, batches, cut, restarts)
 
 

@@ -16,7 +16,7 @@ from eventcube.engine.query_group import QueryGroup
 from eventcube.engine.sinks import matches
 from eventcube.engine.views import auto, sliding, view
 from eventcube.engine.views.strategy import strategies
-from eventcube.optimizer import choose, derivations, sharing
+from eventcube.optimizer import aggregates, choose, derivations, sharing
 from eventcube.optimizer.derivations import DerivationChoice, with_sources
 from eventcube.optimizer.sharing import SharingChoice
 from eventcube.plan.routes import leads_back
@@ -71,6 +71,9 @@ class Setup:
                 (sharing, "HOLD_PAIRS", pairs),
                 (derivations, "HOLD_PAIRS", pairs),
                 (choose, "HOLD_CALLS", rng.choice([0, 15])),
+                (aggregates, "WEIGHING", rng.choice([0.0, 50_000.0])),
+                (aggregates, "MAKE_CALL", rng.choice([-1e6, -1e6, 35_000.0])),
+                (aggregates, "MOST", rng.choice([0.01, 0.1, 1e9])),
                 (limit, "_MAX_FOUND", rng.choice([1, 99, 1 << 18])),
                 (state, "_MIN_ACTIVE", rng.choice([0, 2, 1 << 13])),
                 (state, "_ACTIVE_PER_EVENT", rng.choice([0, 1])),

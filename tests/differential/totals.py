@@ -7,7 +7,8 @@ anywhere; conditions are about one component each, or a key.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -15,10 +16,12 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from eventcube.engine.sinks import totals
+from eventcube.engine.counting import decision, splits
 from eventcube.language.parse import parse
-from eventcube.options import ENUMERATE
+from eventcube.optimizer import aggregates, choose
+from eventcube.options import AUTO, COUNT, ENUMERATE
 from tests.differential.compare import DisagreementError, draw_cut, engine_batches
+from tests.differential.knobs import any_of
 from tests.differential.rows import check_rows, shown
 from tests.oracle.brute import Event
 from tests.oracle.generate import Case, Options, draw_event, draw_options, draw_stream
@@ -147,11 +150,27 @@ def draw_totals(rng: Random) -> Case:
 
 
 def check_totals(case: Case, rng: Random) -> int:
-    """Any batch cut and restarts against the oracle; few groups counted one by one, or many."""
+    """Any batch cut and restarts against the oracle, counted or from matches."""
     cut = draw_cut(rng, len(case.events))
     restarts = {i for i in range(len(cut) + 2) if chance(rng, 50)} if chance(rng, 50) else set()
-    with patch.object(totals, "MOST_SPLITS", rng.choice([1, 3, 256, 256])):
-        return check_rows(*case, cut, restarts)
+    with either_way(rng):
+        return check_rows(*case, cut, restarts, aggregates=rng.choice([AUTO, AUTO, COUNT, ENUMERATE]))
+
+
+@contextmanager
+def either_way(rng: Random) -> Iterator[None]:
+    """Choose by chance to count or to make matches, which may be given up; few groups counted one by one, or many."""
+    most = rng.choice([1, 3, 256, 256])
+    with (
+        patch.object(splits, "MOST_SPLITS", most),
+        patch.object(decision, "MOST_SPLITS", most),
+        patch.object(aggregates, "WEIGHING", rng.choice([0.0, 50_000.0])),
+        patch.object(aggregates, "MAKE_CALL", -1e6),
+        patch.object(aggregates, "MOST", rng.choice([0.01, 0.1, 1e9])),
+        patch.object(choose, "HOLD_CALLS", rng.choice([0, 15])),
+        patch.object(choose, "cheapest", any_of(rng)),
+    ):
+        yield
 
 
 def draw_many(rng: Random) -> Case:
@@ -173,13 +192,15 @@ def replace_events(case: Case, events: list[Event]) -> Case:
 
 
 def check_enumerated(case: Case, rng: Random) -> int:
-    """As many as if all matches were made."""
+    """As many as if all matches were made, counted by stages and in either way."""
     cut = draw_cut(rng, len(case.events))
-    counted = _rows(case, cut)
     made = _rows(case, cut, aggregates=ENUMERATE)
-    if counted != made:
-        raise DisagreementError(f"{case.query.text} {case.options} {cut}: {counted - made} for {made - counted}")
-    return counted.total()
+    for way in (COUNT, AUTO):
+        with either_way(rng):
+            found = _rows(case, cut, aggregates=way)
+        if found != made:
+            raise DisagreementError(f"{way}: {case.query.text} {case.options} {cut}: {found - made} for {made - found}")
+    return made.total()
 
 
 def _rows(case: Case, cut: Sequence[int], **settings: Any) -> Counter[Any]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import eventcube as ec
 from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.syntax import Component, Query, Seq
-from eventcube.options import AUTO, ENUMERATE
+from eventcube.options import AUTO, COUNT, ENUMERATE
 from eventcube.runtime import Runtime
 from tests.differential.compare import DisagreementError, draw_cut, make_runtime, oracle_matches, read_settings
 from tests.differential.exact import lengthened, with_long_columns
@@ -200,8 +200,8 @@ class _Saved:
             separate=True,
             strategy=strategy,
             sharing=sharing,
-            # A state does not tell by which way its groups were computed.
-            aggregates=self._rng.choice([AUTO, ENUMERATE]),
+            # A state does not tell how its groups were computed.
+            aggregates=self._rng.choice([AUTO, AUTO, COUNT, ENUMERATE]),
         )
 
     def save(self, rng: Random) -> None:

@@ -1,4 +1,4 @@
-"""Measures aggregates that are computed without making matches, beside enumeration, a plain scan, and DuckDB."""
+"""Measures aggregates as users get them, beside counting, enumeration, a plain scan, and DuckDB."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import pyarrow as pa
 from rich.console import Console
 
 from eventcube.bench.aggregate_cases import AGGREGATES, LENGTHS, WINDOWS, Case, cases, window_for
+from eventcube.bench.aggregate_choice import bench_choice
 from eventcube.bench.aggregate_goals import Goal, judge
 from eventcube.bench.aggregate_memory import bench_memory
 from eventcube.bench.aggregate_sides import (
     Answer,
     answer_of,
     check_equal,
+    chosen,
     counted,
     enumerated,
     scanned,
@@ -58,7 +60,8 @@ RUNS_ONCE = 1.0
 class AggregateRow:
     """One aggregate of a case: seconds, and seconds of processor time, of each side; None where it does not run.
 
-    `matches` are estimated in floats. `answer` is None if 64 bits do not hold it, or there is no match.
+    `seconds` and `processor` are what users get, who have matches counted or made as should cost less. `matches` are
+    estimated in floats. `answer` is None if 64 bits do not hold it, or there is no match.
     """
 
     aggregate: str
@@ -71,6 +74,8 @@ class AggregateRow:
     answer: Answer
     seconds: float
     processor: float
+    counting_seconds: float
+    counting_processor: float
     scan_seconds: float
     scan_processor: float
     enumeration_seconds: float | None
@@ -79,12 +84,17 @@ class AggregateRow:
     duckdb_processor: float | None
     duckdb_form: str
     of_smallest: float = 1.0
-    """Processor time over that of the smallest window."""
+    """Processor time of counting over that of the smallest window."""
 
     @property
     def of_scan(self) -> float:
         """Processor time over that of the plain scan."""
         return self.processor / self.scan_processor
+
+    @property
+    def of_best(self) -> float:
+        """Processor time over that of the faster of counting and enumeration."""
+        return self.processor / min(self.counting_processor, self.enumeration_processor or self.counting_processor)
 
 
 def bench_aggregate(
@@ -108,6 +118,8 @@ def bench_aggregate(
                 bench_windows(console, out, events, lengths, windows, repetitions, plots=plots)
             case "large":
                 bench_large(console, out, int(scale * LARGE_EVENTS), LARGE_MATCHES * scale, repetitions)
+            case "choice":
+                bench_choice(console, out, events, lengths, windows, repetitions)
             case "memory":
                 bench_memory(console, out, events, lengths, [w for w in windows if w <= events])
             case _:
@@ -180,6 +192,7 @@ def _measure(
     for aggregate in AGGREGATES if most_enumerated is None else ("COUNT", "AVG"):
         answer = counted(table, case, aggregate)
         sides: dict[str, Callable[[], Answer]] = {
+            "auto": partial(chosen, table, case, aggregate),
             "counting": partial(counted, table, case, aggregate),
             "plain scan": partial(scanned, table, case, aggregate),
         }
@@ -218,7 +231,7 @@ def _row(
     timings: Mapping[str, Timing],
     form: str,
 ) -> AggregateRow:
-    ours, scan = timings["counting"], timings["plain scan"]
+    ours, counting, scan = timings["auto"], timings["counting"], timings["plain scan"]
     made, joined = timings.get("enumeration"), timings.get("DuckDB")
     return AggregateRow(
         aggregate=aggregate,
@@ -231,6 +244,8 @@ def _row(
         answer=answer,
         seconds=ours.median,
         processor=ours.busy,
+        counting_seconds=counting.median,
+        counting_processor=counting.busy,
         scan_seconds=scan.median,
         scan_processor=scan.busy,
         enumeration_seconds=made.median if made else None,
@@ -251,7 +266,7 @@ def _beside_smallest(rows: Sequence[AggregateRow]) -> list[AggregateRow]:
     for row in rows:
         if query(row) not in smallest or row.window < smallest[query(row)].window:
             smallest[query(row)] = row
-    return [replace(row, of_smallest=row.processor / smallest[query(row)].processor) for row in rows]
+    return [replace(row, of_smallest=row.counting_processor / smallest[query(row)].counting_processor) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +282,8 @@ class _Point:
 
 def _points(row: AggregateRow) -> Iterator[_Point]:
     sides = {
-        "counting": row.processor,
+        "auto": row.processor,
+        "counting": row.counting_processor,
         "plain scan": row.scan_processor,
         "enumeration": row.enumeration_processor,
         "DuckDB": row.duckdb_processor,
@@ -309,8 +325,10 @@ COLUMNS: Sequence[Column] = (
     Column("window", lambda r: f"{r.window:,}"),
     Column("", lambda r: r.aggregate),
     Column("matches", lambda r: f"{r.matches:,.0f}" if r.matches < 1e7 else f"{r.matches:.2g}"),
-    Column("counting", lambda r: _ms(r.processor)),
+    Column("auto", lambda r: _ms(r.processor)),
     Column("wall", lambda r: _ms(r.seconds)),
+    Column("/faster", lambda r: f"{r.of_best:.2f}"),
+    Column("counting", lambda r: _ms(r.counting_processor)),
     Column("scan", lambda r: _ms(r.scan_processor)),
     Column("/scan", lambda r: f"{r.of_scan:.1f}"),
     Column("/smallest", lambda r: f"{r.of_smallest:.2f}"),

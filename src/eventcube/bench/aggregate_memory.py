@@ -22,6 +22,7 @@ from eventcube.bench.aggregate_sides import answer_of, only_scanning
 from eventcube.bench.fresh_process import peak_mib
 from eventcube.bench.measure import Column, judged, listed, machine, one_core, save
 from eventcube.bench.trades import Trades
+from eventcube.options import COUNT
 
 AGGREGATE = "AVG"
 
@@ -78,7 +79,7 @@ def main(file: str, text: str) -> None:
     with one_core():
         table = pq.read_table(file)
         with only_scanning():
-            answer_of(table, text)
+            answer_of(table, text, COUNT)
         scan = peak_mib()
         answer_of(table, text)
     print(json.dumps({"scan": scan, "peak": peak_mib()}))

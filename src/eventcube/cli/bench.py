@@ -12,7 +12,7 @@ from eventcube.errors import OptionError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-AGGREGATE_PARTS = ("windows", "large", "memory", "funnel")
+AGGREGATE_PARTS = ("windows", "large", "choice", "memory", "funnel")
 STREAM_PARTS = ("throughput", "keys", "latency", "day", "least")
 
 _OUT = click.option(
@@ -212,8 +212,9 @@ def aggregate(
 ) -> None:
     """Count, add up and average on one core, beside enumeration, DuckDB's joins and a plain scan of the events.
 
-    SEQ of 3, 5 and 8 over windows of time and of events (windows), 2e10 matches in 10 M events (large), the peak
-    memory of new processes (memory), and funnels on Spark (funnel).
+    SEQ of 3, 5 and 8 over windows of time and of events (windows), 2e10 matches in 10 M events (large), the choice
+    between counting and making matches, in batches and small pushes (choice), the peak memory of new processes
+    (memory), and funnels on Spark (funnel).
 
     \b
     Example:

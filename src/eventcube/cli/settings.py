@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from eventcube.options import AUTO, ENUMERATE, SETTINGS, SHARINGS, UNITS_IN_MICROSECONDS, options
+from eventcube.options import AGGREGATIONS, SETTINGS, SHARINGS, UNITS_IN_MICROSECONDS, options
 from eventcube.workload_files.setting_text import read_setting
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ _TYPES: dict[str, Any] = {
     "limit": click.IntRange(1),
     "lateness": str,
     "sharing": click.Choice(list(SHARINGS)),
-    "aggregates": click.Choice([AUTO, ENUMERATE]),
+    "aggregates": click.Choice(AGGREGATIONS),
 }
 
 

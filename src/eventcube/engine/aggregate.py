@@ -6,7 +6,7 @@ there can be far more matches than that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -129,6 +129,11 @@ class Groups:
         """By which function each column of partial groups is folded."""
         folds = {name: _FOLD[function] for name, function, _ in self.parts}
         return folds | {ESTIMATE + name: "sum" for name in folds if name in self.whole}
+
+    @property
+    def partials(self) -> Sequence[pa.Table]:
+        """The partial groups as they are held, in which a group can have several rows."""
+        return self._partials
 
     @property
     def partial(self) -> pa.Table | None:

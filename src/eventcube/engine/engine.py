@@ -199,10 +199,7 @@ class Engine:
     def estimates(self, released: Released) -> list[Costs]:
         """What the programs of each query would cost over these events, if there were no others; nothing is run."""
         evaluation = Evaluation(self.state, self.state.append(released, final=True), None)
-        return [
-            query.estimate(query.execution(evaluation, evaluation.states(query.query.arrangement)))
-            for query in self.queries.values()
-        ]
+        return [query.estimate(evaluation) for query in self.queries.values()]
 
     def nothing(self, name: str) -> tuple[Table, Output]:
         """No match of a query, and what would make a result of it: this tells how its results are kept."""

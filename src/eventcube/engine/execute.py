@@ -23,6 +23,8 @@ from eventcube.engine.order_kernels import group_by_code
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
 from eventcube.engine.views.strategy import Parts
+from eventcube.optimizer.aggregates import Budget
+from eventcube.optimizer.cost import COPY, EXTEND, MATERIALIZE, RANGE
 from eventcube.plan.expressions import ColumnRef, Expression
 from eventcube.plan.steps import (
     Absent,
@@ -61,6 +63,8 @@ class Execution:
 
     def __init__(self, store: Store, parts: Parts, counters: Counters, scratch: Ints) -> None:
         self.store, self.parts, self.counters = store, parts, counters
+        # What joins may cost, if that is bounded.
+        self.budget: Budget | None = None
         parts.turn_to(store)
         self._scratch = scratch
         self._indexes: dict[int, Index] = {}
@@ -155,6 +159,8 @@ class Execution:
     def _counted(self, tables: Iterator[Table]) -> Iterator[Table]:
         for out in tables:
             self.counters.made += len(out)
+            if self.budget is not None:
+                self.budget.spend(MATERIALIZE * len(out))
             yield out
 
     # Ranges.
@@ -202,6 +208,9 @@ class Execution:
         if bind.latest:
             yield self._latest(bind, table, candidates)
             return
+        if self.budget is not None:
+            width = int((candidates.hi - candidates.lo).sum())
+            self.budget.spend(len(table) * RANGE + width * (EXTEND + COPY * len(table.columns)))
         row, offset = 0, 0
         while row < len(table):
             data, row, offset, tested = expand(

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counting.counts import Found
+from eventcube.engine.counting.decision import CountedQuery, Decision
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
 from eventcube.engine.kept_matches import KeptMatches
 from eventcube.engine.kernels import Ints
+from eventcube.engine.output import Output
 from eventcube.engine.rows import Rows
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.saved import Saved, read_counters
-from eventcube.engine.sinks.sink import Nothing, make_sink
+from eventcube.engine.sinks.sink import Nothing, Sink, make_sink
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
 from eventcube.engine.views.shared import SharedViews
 from eventcube.engine.views.strategy import Parts, Views
+from eventcube.optimizer.aggregates import OverBudgetError, folding_cost
 from eventcube.optimizer.choose import Costs, ProgramChoice
+from eventcube.plan.physical import MADE
 from eventcube.plan.steps import Part, Program
 from eventcube.plan.workload import StackKey, WorkloadQuery
 
@@ -40,6 +45,7 @@ class RunningQuery:
         # Those of other programs, by what tells these apart: numbers of steps do so only within a program.
         self._other_parts: dict[object, Parts] = {}
         self.programs = ProgramChoice(self.plan, self.parts.cost)
+        self.counted = CountedQuery(query, self.parts.cost) if self.plan.sink.name in MADE else None
         self.sink = make_sink(self.plan)
         # Matches that were reported, for queries that are added; None if they are not kept.
         self.kept: KeptMatches | None = None
@@ -92,13 +98,21 @@ class RunningQuery:
         """The program that the optimizer chooses for an execution."""
         return self.programs.program(StoredEvents(execution), materialize=not self.only_counts)
 
-    def estimate(self, execution: Execution) -> Costs:
-        """What the programs would cost over these events, if there were no others; nothing is run."""
+    def estimate(self, evaluation: Evaluation) -> Costs:
+        """What the programs, or the ways to aggregates, would cost over these events; nothing is run."""
+        execution = self.execution(evaluation, evaluation.states(self.query.arrangement))
+        if self.counted is not None:
+            return self.counted.costs(evaluation.rows, execution)
         return self.programs.estimate(StoredEvents(execution), materialize=not self.only_counts)
 
-    def search(self, evaluation: Evaluation, states: States, counted: Found | None = None) -> Iterator[pa.RecordBatch]:
-        """The result of a sink that searches for matches itself, which may have been counted before."""
-        rows = self.sink.search(_Due(self, evaluation, states, counted))
+    def search(
+        self, evaluation: Evaluation, states: States, decision: Decision | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The result of a sink that searches for matches itself, as decided together with other queries or here."""
+        if decision is None and self.counted is not None:
+            execution = partial(self.execution, evaluation, states)
+            decision = self.counted.decide(evaluation.rows, states.count_due(), execution)
+        rows = self.sink.search(_Due(self, evaluation, states, decision))
         return self._counted(rows) if self.sink.gives_matches else rows
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -147,7 +161,9 @@ class RunningQuery:
 
     def choices(self, *, measured: bool = False) -> Iterator[str]:
         """What was chosen and expected, in words, for the program and for parts; `measured`: and what parts did."""
-        if self.programs.is_open:
+        if self.counted is not None and self.counted.choice.taken:
+            yield f"aggregates: {self.counted.choice.summary()}"
+        if self.programs.is_open and self.programs.taken:
             yield f"program: {self.programs.summary()}"
         yield from part_choices(self.parts, measured=measured)
 
@@ -166,7 +182,7 @@ class _Due:
     query: RunningQuery
     evaluation: Evaluation
     states: States
-    counted: Found | None = None
+    decision: Decision | None
 
     @property
     def rows(self) -> Rows:
@@ -183,6 +199,38 @@ class _Due:
     @property
     def parts(self) -> Parts:
         return self.query.parts
+
+    @property
+    def counted(self) -> Found | None:
+        """How many matches there are, for each event that ends some, if that was counted with other queries."""
+        return None if self.decision is None else self.decision.counted.get(self.query.name)
+
+    def made(self) -> Sink | None:
+        """A sink that took all matches; None if they are to be counted, or there are more than expected."""
+        decision = self.decision
+        if decision is None or decision.budget is None:
+            return None
+        query, execution = self.query, self.execution_of_all
+        execution.budget = decision.budget
+        sink, output = make_sink(query.plan.enumerating), Output(query.plan, execution)
+        matches = 0
+        try:
+            program = query.program(execution)
+            if sink.only_counts:
+                matches = execution.count(program, Table.single())
+                sink.add_count(matches)
+            else:
+                for table in execution.run(program, Table.single()):
+                    decision.budget.spend(len(table) * folding_cost(query.plan.sink.results))
+                    matches += len(table)
+                    for _ in sink.add(table, output):
+                        pass
+        except OverBudgetError:
+            query.parts.forget()
+            decision.give_up()
+            return None
+        query.counters.matches += matches
+        return sink
 
     @property
     def execution_of_all(self) -> Execution:

@@ -46,7 +46,7 @@ class QueryGroup:
                 self._triggered.setdefault(number, []).append(query)
         self._place = {query: place for place, query in enumerate(queries)}
         self._shares_steps = sharing != INDEPENDENT
-        self._counts = SharedCounts()
+        self.counts = SharedCounts()
         if self._shares_steps:
             # A query that searches for matches itself goes back in time.
             alike = [query for query in queries if not query.sink.searches]
@@ -67,15 +67,12 @@ class QueryGroup:
         touched = [query for number in due for query in self._triggered[number]]
         collecting: list[RunningQuery] = []
         asked = [q for q in sorted(dict.fromkeys(touched), key=self._place.__getitem__) if not q.sink.is_full]
-        counted = (
-            self._counts.count(asked, evaluation, states, self.counters)
-            if self._shares_steps and len(asked) > 1
-            else {}
-        )
+        together = self._shares_steps and len(asked) > 1
+        decided = self.counts.decide(asked, evaluation, states, self.counters) if together else {}
         for query in asked:
             query.ran = batch
             if query.sink.searches:
-                found = query.search(evaluation, states, counted.get(query.name))
+                found = query.search(evaluation, states, decided.get(query.name))
                 yield from ((query.name, batch) for batch in found)
                 query.count_bytes()
             else:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eventcube.engine.columns import Columns, codes_of
-from eventcube.engine.kernels import Array, Bools, Ints, Links, count_between, linked, links, read_only, seek
+from eventcube.engine.kernels import Array, Bools, Ints, Links, count_between, linked, links, read_only, seek, seek_in
 from eventcube.engine.order_kernels import group_by_code, ties, window_ends, window_starts
 from eventcube.engine.rows import Rows
 from eventcube.plan.dictionary import Dictionary
@@ -187,13 +187,12 @@ class SortedRows:
         return self._windows[key]
 
     def windows_at(self, rows: Ints, positions: int | None, width: int, *, ends: bool) -> Ints:
-        """The same for some rows; for a few of one segment, those of all rows need not be found."""
-        if (positions, width, ends) in self._windows or len(self.starts) > 2 or len(rows) >= self.size // 32:
+        """The same for some rows; for a few, those of all rows need not be found."""
+        if (positions, width, ends) in self._windows or len(rows) >= self.size // 32:
             return self.windows(positions, width, ends=ends)[rows]
         metric = self.ts if positions is None else self.in_order(self.events.positions[positions])
-        if ends:
-            return metric.searchsorted(metric[rows] + width, side="right")
-        return metric.searchsorted(metric[rows] - width)
+        segments = self.starts.searchsorted(rows, side="right") - 1
+        return seek_in(read_only(metric), self.starts, segments, metric[rows] + (width + 1 if ends else -width))
 
 
 class Store:

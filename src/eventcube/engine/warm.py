@@ -43,9 +43,9 @@ def _slide(value: Any) -> tuple[Any, ...]:
 
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
-    kernels.search: [(INTS, INT, INT, INT)],
+    kernels.search: [(INTS, INT, INT, INT), (READ_ONLY, INT, INT, INT)],
     kernels.seek: [(INTS, INTS)],
-    kernels.seek_in: [(INTS, INTS, INTS, INTS)],
+    kernels.seek_in: [(INTS, INTS, INTS, INTS), (READ_ONLY, INTS, INTS, INTS)],
     kernels.links: [(INTS, INT)],
     kernels.linked: [(LINKS, INTS)],
     kernels.count_between: [(LINKS, INTS, INTS)],

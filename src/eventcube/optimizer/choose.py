@@ -18,7 +18,7 @@ from eventcube.plan.steps import Program
 
 # Switch to another program only if it is at least 5 % cheaper.
 SWITCH = 1.05
-# Calls for which the strategy of a part is decided, if each costs no more than to decide does; else fewer.
+# Calls for which a choice is held, if each costs no more than to decide does, else fewer; to decide for a part.
 HOLD_CALLS, DECISION_COST = 15, 12_000.0
 # Pairs of a due event and another for which the program is decided. Fewer are not worth an estimate.
 HOLD_PAIRS = 1 << 22
@@ -137,26 +137,33 @@ class Choice:
         return f"decided for {taken}; {expected}"
 
 
-class PartChoice(Choice):
-    """The choice between the strategies of one part, for calls with about as many outer rows."""
+class HeldChoice(Choice):
+    """A choice that holds for some calls of about the same size, such as a number of outer rows or of due events."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._outer_rows = self._calls_left = 0
+    def __init__(self, chosen: str | None = None, deciding: float = DECISION_COST) -> None:
+        super().__init__(chosen)
+        # What it costs to decide.
+        self.deciding = deciding
+        self._size = self._calls_left = 0
 
-    def holds_for(self, outer_rows: int) -> bool:
-        """Whether the strategy need not be chosen again."""
-        if not self._calls_left or not self._outer_rows <= 2 * outer_rows <= 4 * self._outer_rows:
+    def holds_for(self, size: int) -> bool:
+        """Whether it need not be chosen again."""
+        if not self._calls_left or not self._size <= 2 * size <= 4 * self._size:
             return False
         self._calls_left -= 1
         return True
 
-    def decide_for(self, outer_rows: int, costs: Costs) -> None:
+    def settle(self, chosen: str) -> None:
+        """Choose without weighing, for one call: there is too little to do."""
+        self._add_up()
+        self._costs, self.chosen, self._calls_left = Costs({}), chosen, 0
+
+    def decide_for(self, size: int, costs: Costs) -> None:
         """Choose by these costs for some calls."""
         self.decide(costs)
         assert self.chosen is not None
-        self._outer_rows = outer_rows
-        self._calls_left = int(HOLD_CALLS * min(1.0, DECISION_COST / max(1.0, costs.expected[self.chosen])))
+        self._size = size
+        self._calls_left = int(HOLD_CALLS * min(1.0, self.deciding / max(1.0, costs.expected[self.chosen])))
 
 
 class ProgramChoice(Choice):

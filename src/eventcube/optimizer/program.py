@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -22,10 +22,12 @@ from eventcube.optimizer.cost import (
     IN_ORDER,
     KEEP_LATEST,
     LINE,
+    LINK,
     NARROW,
     NARROWED,
     RANGE,
     REJECT,
+    WINDOW,
     Load,
     PartProfile,
 )
@@ -62,6 +64,24 @@ _ORDERED = (Term.BEFORE_FIRST, Term.BEFORE_LAST, Term.AFTER_LAST, Term.AFTER_FIR
 def due_events(plan: PhysicalQuery, events: Events) -> int:
     """How many events matches are to be found for."""
     return sum(len(events.rows(slot, _DUE)) for slot in (plan.first if plan.forward else plan.last))
+
+
+def found_once(program: Program, partial: Iterable[float], size: int) -> Iterator[tuple[Term | int, float]]:
+    """What must be found once for all events because of steps for so many partial matches each, and what that costs.
+
+    It is one end of the windows, or links into the stack of a slot.
+    """
+    for step, rows in zip(program, partial, strict=False):
+        bind = step.bind if isinstance(step, KeepLatest) else step
+        if not isinstance(bind, Bind | Reject) or bind.lower is None or bind.upper is None:
+            continue
+        for bound in (bind.lower, bind.upper):
+            if bound.term in _WINDOWS:
+                yield bound.term, WINDOW * size
+        # For a few partial matches places are sought one by one.
+        if isinstance(bind, Bind) and rows * 32 >= size:
+            for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
+                yield slot, LINK * size
 
 
 class Partial(NamedTuple):

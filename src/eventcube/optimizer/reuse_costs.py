@@ -12,18 +12,17 @@ from functools import cache, partial
 from itertools import takewhile
 
 from eventcube.optimizer.chase import Chase
-from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, LINK, NARROW, RANGE, WINDOW
-from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate
+from eventcube.optimizer.cost import CALL, DIFFERENCE, KEEP_LATEST, NARROW, RANGE
+from eventcube.optimizer.program import NOTHING, NOTHING_NARROWED, Partial, ProgramEstimate, found_once
 from eventcube.optimizer.reuse_plan import Once, Own, Steps, Way
 from eventcube.optimizer.stack_statistics import StackSlots, StackStatistics
 from eventcube.optimizer.workings import Workings
 from eventcube.plan.step_tree import Branch, shareable, step_tree
-from eventcube.plan.steps import Bind, FilterByState, KeepLatest, Narrow, Program, Reject, Step, Term
+from eventcube.plan.steps import Bind, FilterByState, Narrow, Program, Step, Term
 from eventcube.plan.workload import Arrangement, Delta, Derivation, StackKey, WorkloadQuery
 
 # The programs of a query, by number.
 _BACKWARD, _FROM_START, _ALL = range(3)
-_WINDOWS = (Term.WINDOW_START, Term.WINDOW_END)
 
 
 class ReuseCosts:
@@ -119,18 +118,12 @@ class ReuseCosts:
         self, arrangement: Arrangement, program: Program, stacks: Sequence[StackKey], partial: Sequence[float]
     ) -> Iterator[tuple[Hashable, float]]:
         """What must be found once for all events, because of the steps: windows, and links into stacks."""
-        size, order = self._workings.size, arrangement.sort_key
-        for step, rows in zip(program, partial, strict=False):
-            bind = step.bind if isinstance(step, KeepLatest) else step
-            if not isinstance(bind, Bind | Reject) or bind.lower is None or bind.upper is None:
-                continue
-            for bound in (bind.lower, bind.upper):
-                if bound.term in _WINDOWS:
-                    yield (order, arrangement.positions, arrangement.width, bound.term), WINDOW * size
-            # For a few partial matches places are sought one by one.
-            if isinstance(bind, Bind) and rows * 32 >= size:
-                for slot in (bind.slot, *(fence.slot for fence in bind.fences)):
-                    yield (order, stacks[slot]), LINK * size
+        order = arrangement.sort_key
+        for found, cost in found_once(program, partial, self._workings.size):
+            if isinstance(found, Term):
+                yield (order, arrangement.positions, arrangement.width, found), cost
+            else:
+                yield (order, stacks[found]), cost
 
     def _matches(self, derivation: Derivation) -> Partial:
         """The matches of all sources, those due or all."""

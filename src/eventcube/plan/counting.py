@@ -49,6 +49,16 @@ class Counting:
         refs = [ref for ref in walk(expression) if isinstance(ref, ColumnRef)]
         return frozenset(ref.slot for ref in refs if not self._agreed(ref))
 
+    @property
+    def inner(self) -> frozenset[int]:
+        """The slots of events that need not end the match."""
+        return frozenset(move.slot for move in self.stages.moves if move.end != self.stages.final)
+
+    def inside(self, expression: Expression) -> int | None:
+        """The slot of an event that need not end the match, if a value depends on that alone; else None."""
+        free = self.free(expression)
+        return next(iter(free)) if len(free) == 1 and free <= self.inner else None
+
     def at(self, computed: Computed, slot: int) -> Computed:
         """The value with what all events of a match agree on read from the event in this slot."""
 

@@ -57,6 +57,8 @@ def _lines(plan: Planned) -> Iterator[str]:
     if makes_none and isinstance(counting, Counting):
         yield "stages"
         yield from _stages(counting, logical)
+        if plan.physical.sink.by_cost:
+            yield "  or all matches are made, if that should cost less"
     else:
         yield from _steps(plan)
     yield "result"

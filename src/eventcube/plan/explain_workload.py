@@ -31,7 +31,9 @@ def workload_lines(plans: Mapping[str, Planned], workload: WorkloadPlan) -> Iter
     yield from _views(workload)
     counted = [name for name, query in workload.queries.items() if query.plan.sink.name in MADE]
     if counted:
-        yield f"aggregates  of {_shown(counted)}: without making matches, counted by stages"
+        by_cost = all(workload.queries[name].plan.sink.by_cost for name in counted)
+        unless = ", or from all matches, if that should cost less" if by_cost else ""
+        yield f"aggregates  of {_shown(counted)}: without making matches, counted by stages{unless}"
     groups: dict[Arrangement, list[str]] = {}
     for name, query in workload.queries.items():
         if name in counted:

@@ -68,7 +68,8 @@ class SinkPlan:
 
     `schema` has the columns of the result; `limit` is the number of matches that are wanted, None for all. `numbered`:
     the last column has the numbers of each match's events, as text. `closing` are the keys by which groups are final
-    before the input ends. `counting` says how aggregates are computed without making matches, or why they are not.
+    before the input ends. `counting` says how aggregates are computed without making matches, or why they are not;
+    `by_cost`: matches are made all the same where that should cost less.
     """
 
     name: str
@@ -78,6 +79,7 @@ class SinkPlan:
     numbered: bool = False
     closing: tuple[ClosingKey, ...] = ()
     counting: Counting | NoCounting | None = None
+    by_cost: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +126,8 @@ class PhysicalQuery:
         """The same plan, whose aggregates are computed from its matches."""
         made = MADE.get(self.sink.name)
         return self if made is None else replace(self, sink=replace(self.sink, name=made))
+
+    @property
+    def always_counting(self) -> PhysicalQuery:
+        """The same plan, whose aggregates are computed without making matches whatever that costs, if they can be."""
+        return replace(self, sink=replace(self.sink, by_cost=False))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import for_each
 from eventcube.language.syntax import Query
-from eventcube.options import ENUMERATE, Options, StrategyChoice
+from eventcube.options import COUNT, ENUMERATE, Options, StrategyChoice
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build, program_from_start
 from eventcube.plan.logical import LogicalQuery
@@ -41,6 +41,8 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     physical, more = build(logical, options.limit, sink)
     if options.aggregates == ENUMERATE:
         physical = physical.enumerating
+    elif options.aggregates == COUNT:
+        physical = physical.always_counting
     return Planned(bound, logical, physical, options.strategy, (*rules, *more))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eventcube.plan.stages import MOST_SLOTS, Barrier, Move, Stages, Step
-from eventcube.plan.workload import StackKey
 
 # More stages in one walk cost more than they share.
 _MOST_STAGES = 48
@@ -17,7 +16,7 @@ class SharedStages:
     """Stages of several queries: `stacks` has the stack of each slot of them, `ends` the step that ends each query."""
 
     stages: Stages
-    stacks: tuple[StackKey, ...]
+    stacks: tuple[int, ...]
     ends: Mapping[str, int]
 
 
@@ -26,11 +25,11 @@ class _Chain:
     """A query whose stages follow each other: the stack that leads out of each, and those that are barred from it."""
 
     name: str
-    moves: tuple[StackKey, ...]
-    barriers: tuple[frozenset[StackKey], ...]
+    moves: tuple[int, ...]
+    barriers: tuple[frozenset[int], ...]
 
 
-def shared_stages(queries: Mapping[str, tuple[Stages, Sequence[StackKey]]]) -> Iterator[SharedStages]:
+def shared_stages(queries: Mapping[str, tuple[Stages, Sequence[int]]]) -> Iterator[SharedStages]:
     """The stages of queries that can share some, by the stack of each of their slots; one walk counts each of them."""
     chains = [
         chain for name, (stages, stacks) in queries.items() if (chain := _chain(name, stages, stacks)) is not None
@@ -51,12 +50,12 @@ def shared_stages(queries: Mapping[str, tuple[Stages, Sequence[StackKey]]]) -> I
         yield from tree.shared()
 
 
-def _chain(name: str, stages: Stages, stacks: Sequence[StackKey]) -> _Chain | None:
+def _chain(name: str, stages: Stages, stacks: Sequence[int]) -> _Chain | None:
     """The stages of a query, if each leads to the next one by one slot."""
     moves = sorted(stages.moves, key=lambda move: move.start)
     if [(move.start, move.end) for move in moves] != [(i, i + 1) for i in range(stages.final)]:
         return None
-    barred: list[set[StackKey]] = [set() for _ in range(stages.final)]
+    barred: list[set[int]] = [set() for _ in range(stages.final)]
     for step in stages.steps:
         if isinstance(step, Barrier):
             barred[step.stage].add(stacks[step.slot])
@@ -69,7 +68,7 @@ class _Tree:
     def __init__(self) -> None:
         self._stages: dict[object, int] = {}
         # Of each step its depth, whether it is a barrier, and its stack: those of one slot have these in common.
-        self._steps: dict[tuple[int, bool, StackKey, int, int], list[str]] = {}
+        self._steps: dict[tuple[int, bool, int, int, int], list[str]] = {}
         self._names = 0
 
     @property
@@ -96,7 +95,7 @@ class _Tree:
             self._steps.setdefault((depth, False, stack, stage, following), [])
             stage = following
 
-    def _stage(self, key: object, depth: int, barriers: frozenset[StackKey]) -> int:
+    def _stage(self, key: object, depth: int, barriers: frozenset[int]) -> int:
         if key not in self._stages:
             self._stages[key] = len(self._stages)
             for stack in barriers:

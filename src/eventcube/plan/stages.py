@@ -68,6 +68,11 @@ class Stages:
         return tuple(step for step in self.steps if isinstance(step, Move))
 
     @property
+    def slots(self) -> tuple[int, ...]:
+        """The slots of the steps, each once; events of equal rank are taken in their order."""
+        return tuple(dict.fromkeys(step.slot for step in self.steps))
+
+    @property
     def last_slots(self) -> tuple[int, ...]:
         """The slots of the moves into the final stage."""
         return tuple(dict.fromkeys(move.slot for move in self.moves if move.end == self.final))

@@ -87,6 +87,7 @@ def choices_of(workload: Workload, *, single: bool, measured: bool) -> Iterator[
     for name, query in workload.engine.queries.items():
         yield from (line if single else f"{name}: {line}" for line in query.choices(measured=measured))
     for group in workload.engine.groups:
+        yield from group.counts.choices()
         told = group.queries.items() if measured and not single else ()
         yield from group.reuse.summary({name: f"; measured {query.counters.work}" for name, query in told})
         if told and (group.counters.candidates or group.counters.made):

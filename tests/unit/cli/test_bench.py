@@ -15,7 +15,7 @@ from tests.unit.cli.conftest import Call
         ("many --queries 0", "'--queries': 0 is not in the range 1<=x<=500"),
         ("aggregate --repetitions 0", "'--repetitions': 0 is not in the range x>=1"),
         ("aggregate --scale 0", "'--scale': 0.0 is not in the range x>0"),
-        ("aggregate --part all", "'--part': 'all' is not one of 'windows', 'large', 'memory', 'funnel'"),
+        ("aggregate --part all", "'--part': 'all' is not one of 'windows', 'large', 'choice', 'memory', 'funnel'"),
         ("spark --repetitions 0", "'--repetitions': 0 is not in the range x>=1"),
     ],
 )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
-from eventcube.engine.sinks import totals
+from eventcube.engine.counting import splits
 from eventcube.errors import EventCubeWarning
 
 COLUMNS = {"ts": pa.int64(), "kind": pa.string(), "k": pa.int64(), "x": pa.int64(), "y": pa.float64()}
@@ -109,7 +109,7 @@ def test_many_groups_in_the_middle_are_taken_from_matches(monkeypatch: pytest.Mo
     counters: list[dict[str, int]] = []
     rows = []
     for most in (3, 4):
-        monkeypatch.setattr(totals, "MOST_SPLITS", most)
+        monkeypatch.setattr(splits, "MOST_SPLITS", most)
         runtime = ec.Runtime(query, type="kind")
         rows.append(Counter(str(row) for b in (*runtime.push(table), *runtime.finish()) for row in b.to_pylist()))
         counters.append(runtime.counters)
@@ -123,7 +123,9 @@ def test_the_work_does_not_depend_on_the_window() -> None:
     table = events(*((i, "ABC"[i % 3], 0, i, None) for i in range(3000)))
     work = set()
     for window in (10, 100, 1000, 10_000):
-        runtime = ec.Runtime(f"PATTERN SEQ(A a, B b, C c) WITHIN {window} us AGG COUNT(*)", type="kind")
+        runtime = ec.Runtime(
+            f"PATTERN SEQ(A a, B b, C c) WITHIN {window} us AGG COUNT(*)", type="kind", aggregates="count"
+        )
         for _ in (*runtime.push(table), *runtime.finish()):
             pass
         assert runtime.counters["made"] == 0

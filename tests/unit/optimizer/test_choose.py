@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eventcube.optimizer import choose
-from eventcube.optimizer.choose import Choice, Costs, PartChoice, cheapest, weigh
+from eventcube.optimizer.choose import Choice, Costs, HeldChoice, cheapest, weigh
 from eventcube.optimizer.cost import Load, PartProfile
 
 PART = PartProfile(False, (1, 2), (2,), True, 2, False)
@@ -70,7 +70,7 @@ def test_a_strategy_that_does_not_compete_is_left_out() -> None:
 
 
 def test_a_decision_holds_for_some_calls_with_about_as_many_outer_rows() -> None:
-    choice = PartChoice()
+    choice = HeldChoice()
     assert not choice.holds_for(10)
     choice.decide_for(10, Costs({"a": 1.0}))
     assert not choice.holds_for(100)

@@ -30,7 +30,7 @@ class Layout:
 @lru_cache(maxsize=256)
 def layout_of(stages: Stages, *, due_first: bool, due_last: bool) -> Layout:
     """The layout of stages, whose first or last events must be due."""
-    slots = tuple(dict.fromkeys(step.slot for step in stages.steps))
+    slots = stages.slots
     # The steps of a slot follow each other, as each slot is in one place of the pattern.
     steps = [
         (n, s.slot, *((s.start, s.end) if isinstance(s, Move) else (s.stage, s.stage)))

@@ -17,7 +17,6 @@ from eventcube.engine.output import Output
 from eventcube.engine.table import Table
 from eventcube.plan.counting import Counting
 from eventcube.plan.logical import Computed
-from eventcube.plan.stages import Move
 
 
 class Totals:
@@ -83,13 +82,11 @@ class Totals:
         difference = self.counting.difference(argument.expression)
         if difference is not None:
             return self._delay(name, function, difference, slot, here)
-        free = self.counting.free(argument.expression)
-        inner = next((s for s in free if any(m.slot == s for m in self._inner_moves)), None)
-        # The argument can be of the event that ends the match, of one before it, or here of one, there of the other.
-        own = None if inner is not None and slot not in free else self._own(name, function, argument, here, table)
+        inner = self.counting.inside(argument.expression)
         if inner is None:
-            assert own is not None
-            return own
+            return self._own(name, function, argument, here, table)
+        # The argument can be of the event that ends the match, of one before it, or here of one, there of the other.
+        own = self._own(name, function, argument, here, table) if inner == slot else None
         if function in ("MIN", "MAX"):
             least = self._least(argument, inner, function == "MAX", here)
             if own is not None:
@@ -107,7 +104,7 @@ class Totals:
         since = store.ts - store.ts.min(initial=store.ts[0])
         signs = dict(zip(slots, (1, -1), strict=True))
         most = min(float(since.max()), store.longest)
-        inner = {s: sign * since[self.counts.stack(s)] for s, sign in signs.items() if s in self._inner_slots}
+        inner = {s: sign * since[self.counts.stack(s)] for s, sign in signs.items() if s in self.counting.inner}
         whole, floats = np.zeros(len(here), np.int64), np.zeros(len(here))
         if inner:
             found = self._walk((slots, "delay"), Weights(inner, most=most))
@@ -118,15 +115,6 @@ class Totals:
             own = signs[slot] * since[self._base.rows[here]]
             whole, floats = whole + own * counts, floats + own * estimates
         return self._numbers(name, whole, self.counts.estimated(whole, floats, estimates, most))
-
-    @cached_property
-    def _inner_slots(self) -> set[int]:
-        return {move.slot for move in self._inner_moves}
-
-    @cached_property
-    def _inner_moves(self) -> list[Move]:
-        stages = self.counting.stages
-        return [move for move in stages.moves if move.end != stages.final]
 
     def _sums(self, name: str, function: str, argument: Computed, slot: int, here: Ints) -> dict[str, pa.Array]:
         """A count, or a sum, of an argument of events that do not end the matches."""
@@ -234,11 +222,9 @@ class Totals:
     def _base(self) -> Found:
         """Where there are matches: what sums need anyway tells it."""
         for _, function, argument in self.groups.parts:
-            free = frozenset() if argument is None else self.counting.free(argument.expression)
-            if argument is not None and len(free) == 1 and any(move.slot in free for move in self._inner_moves):
-                (slot,) = free
-                if function == "SUM":
-                    return self._weighed(argument, slot)
+            slot = None if argument is None or function != "SUM" else self.counting.inside(argument.expression)
+            if argument is not None and slot is not None:
+                return self._weighed(argument, slot)
         return self._counted
 
 

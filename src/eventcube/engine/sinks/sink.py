@@ -47,6 +47,9 @@ class Due(Protocol):
     def counted(self) -> Found | None:
         """How many matches there are, for each event that ends some, if that was counted with other queries."""
 
+    def made(self) -> Sink | None:
+        """A sink that took all matches; None if they are to be counted, or there are more than expected."""
+
     @property
     def execution_of_all(self) -> Execution:
         """An execution over all events."""

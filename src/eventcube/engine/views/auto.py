@@ -14,7 +14,7 @@ from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.table import Table
 from eventcube.engine.views.strategy import Executor, Strategy, interval, register, standalone, strategies
-from eventcube.optimizer.choose import PartChoice, costs_of, weigh
+from eventcube.optimizer.choose import HeldChoice, costs_of, weigh
 from eventcube.optimizer.cost import Load, PartProfile
 from eventcube.optimizer.load import greatest_load, sampled_load, view_load, with_missing
 from eventcube.optimizer.statistics import Statistics, sample_step
@@ -51,13 +51,13 @@ class Auto(Strategy):
         self.profile = PartProfile.of(part)
         # Strategies that were chosen at least once, or that keep something for an equal part.
         self.created: dict[str, Strategy] = {}
-        self._choice = PartChoice()
+        self._choice = HeldChoice()
         # Results so far, and how many there could have been if conditions had let all through.
         self._results = self._possible = self._possible_per_row = 0.0
         self._outer_rows = self._looked_at = self._computed = 0
 
     @property
-    def choice(self) -> PartChoice:
+    def choice(self) -> HeldChoice:
         """What was chosen so far."""
         return self._choice
 

@@ -196,10 +196,14 @@ class Parts:
         """Forget everything if the newest events of the store before are not in this one."""
         newest = int(store.events.seq[-1]) if store.size else -1
         if newest < self._newest:
-            for views in self.views:
-                views.forget()
-            self._at_work.clear()
+            self.forget()
         self._newest = newest
+
+    def forget(self) -> None:
+        """Forget everything that is kept."""
+        for views in self.views:
+            views.forget()
+        self._at_work.clear()
 
     def forget_positive(self) -> None:
         """Forget the results of parts that are not negated."""
