@@ -28,8 +28,8 @@ from eventcube.runtime import Runtime
 
 # Trades that are pushed at a time, beside all at once: so many times, for windows no longer than this.
 PUSHES, TIMES, LONGEST = (100, 3_000), 30, 10_000
-# Matches are not made where that should take so many times as long as to count them.
-TOO_LONG = 30.0
+# Matches are not made where that should take so many times as long as to count them, unless they are few.
+TOO_LONG, FEW = 30.0, 100_000
 # Matches from which the time to fold one is told, and seconds below which times are taken to be equal.
 FOLDED, LEAST_SECONDS = 100_000, 1e-4
 # The run that only sorts events: what both ways have in common.
@@ -63,6 +63,11 @@ class ChoiceRow:
     def setting(self) -> tuple[int, int, bool, int]:
         """What rows of several aggregates have in common."""
         return self.length, self.window, self.keyed, self.push
+
+    @property
+    def weighed(self) -> bool:
+        """Whether the aggregate has an argument."""
+        return self.aggregate != "COUNT"
 
     @property
     def of_best(self) -> float:
@@ -112,7 +117,8 @@ def _row(table: pa.Table, case: Case, aggregate: str, first: int, push: int, rep
     assert query.counted is not None
     expected, taken = query.counted.choice.expected, query.counted.choice.taken
     counting, making = expected.get(COUNTING, 0.0), expected.get(MAKING, 0.0)
-    ways = [SORTING, COUNT, AUTO, *([ENUMERATE] if making < TOO_LONG * counting else [])]
+    matches = counted.counters["matches"]
+    ways = [SORTING, COUNT, AUTO, *([ENUMERATE] if making < TOO_LONG * counting or matches < FEW else [])]
     best = dict.fromkeys(ways, float("inf"))
     for _ in range(repetitions):
         for way in ways:
@@ -126,7 +132,7 @@ def _row(table: pa.Table, case: Case, aggregate: str, first: int, push: int, rep
         push=push,
         calls=sum(taken.values()),
         events=counted.counters["events_counted"],
-        matches=counted.counters["matches"],
+        matches=matches,
         sorting=best[SORTING],
         counting=best[COUNT],
         making=best.get(ENUMERATE),
@@ -152,24 +158,32 @@ def _run(table: pa.Table, text: str, way: str, first: int, push: int) -> tuple[R
 
 
 def constants(rows: Sequence[ChoiceRow]) -> dict[str, float]:
-    """The nanoseconds of a unit of cost, and the constants that would fit these times."""
-    made = {row.setting: row.making for row in rows if row.aggregate == "COUNT" and row.making is not None}
-    joins = [row for row in rows if row.aggregate == "COUNT" and row.making is not None and row.making_cost]
-    estimated = [(row.making_cost - row.calls * MAKE_CALL, row.calls) for row in joins]
-    unit, call = _fitted(estimated, [made[row.setting] - row.sorting for row in joins])
-    counted = []
-    for row in rows:
-        weighed = row.aggregate != "COUNT"
-        counted.append((row.calls, row.calls * weighed, row.events, row.events * weighed))
-    names = ("COUNT_CALL", "WEIGHT_CALL", "IN_LINE + WALK", "WEIGHT")
-    seconds = dict(zip(names, _fitted(counted, [row.counting - row.sorting for row in rows]), strict=True))
+    """The nanoseconds of a unit of cost, and the constants that would fit these times.
+
+    What groups cost in each call, however many matches are folded into them, is left out, as both ways have that.
+    """
+    made = [(row, row.making - row.sorting) for row in rows if row.making is not None and row.making_cost]
+    if not made:
+        return {}
+    joins = [(row.making_cost - row.calls * MAKE_CALL, row.calls, row.calls * row.weighed) for row, _ in made]
+    unit, call, groups = _fitted(joins, [seconds for _, seconds in made])
+    walks = [(row.calls, row.calls * row.weighed, row.events, row.events * row.weighed) for row in rows]
+    count, weight, event, weighed = _fitted(walks, [row.counting - row.sorting for row in rows])
+    plain = {row.setting: seconds for row, seconds in made if not row.weighed}
     folds = [
-        (row.making - made[row.setting]) / row.matches
-        for row in rows
-        if row.aggregate != "COUNT" and row.making is not None and row.setting in made and row.matches > FOLDED
+        (seconds - plain[row.setting]) / row.matches
+        for row, seconds in made
+        if row.weighed and row.setting in plain and row.matches > FOLDED
     ]
-    seconds |= {"MAKE_CALL": call, "FOLD + FOLD_VALUE": median(folds or [0.0])}
-    return {"ns": 1e9 * unit, **{name: value / unit for name, value in seconds.items()}}
+    fitting = {
+        "COUNT_CALL": count,
+        "WEIGHT_CALL": weight - groups,
+        "MAKE_CALL": call,
+        "IN_LINE + WALK": event,
+        "WEIGHT": weighed,
+        "FOLD + FOLD_VALUE": median(folds or [0.0]),
+    }
+    return {"ns": 1e9 * unit, **{name: value / unit for name, value in fitting.items()}}
 
 
 def _fitted(features: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:

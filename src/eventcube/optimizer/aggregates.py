@@ -23,14 +23,14 @@ from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.stages import Stages
 
 # One call that counts matches, and each argument of an aggregate that goes with the counts; one call that makes them.
-COUNT_CALL, WEIGHT_CALL, MAKE_CALL = 60_000.0, 60_000.0, 35_000.0
+COUNT_CALL, WEIGHT_CALL, MAKE_CALL = 55_000.0, 110_000.0, 48_000.0
 # One event by which matches are counted: to put it in order, in each walk so much for each of its steps and so many
 # stages, and what an argument adds to that.
-IN_LINE, WALK, AT_ONCE, WEIGHT = 6.0, 5.0, 8, 10.0
+IN_LINE, WALK, AT_ONCE, WEIGHT = 4.0, 5.0, 8, 9.0
 # One match that is folded into its group, and each of its values.
-FOLD, FOLD_VALUE = 10.0, 8.0
+FOLD, FOLD_VALUE = 16.0, 8.0
 # To weigh both ways.
-WEIGHING = 50_000.0
+WEIGHING = 80_000.0
 # Matches are made until that has cost so many times what it costs to count them.
 MOST = 2.0
 
