@@ -73,7 +73,7 @@ class Setup:
                 (choose, "HOLD_CALLS", rng.choice([0, 15])),
                 (aggregates, "WEIGHING", rng.choice([0.0, 80_000.0])),
                 (aggregates, "MAKE_CALL", rng.choice([-1e6, -1e6, 48_000.0])),
-                (aggregates, "MOST", rng.choice([0.01, 0.1, 1e9])),
+                (aggregates, "MOST", rng.choice([1e-4, 1e-3, 1e9])),
                 (limit, "_MAX_FOUND", rng.choice([1, 99, 1 << 18])),
                 (state, "_MIN_ACTIVE", rng.choice([0, 2, 1 << 13])),
                 (state, "_ACTIVE_PER_EVENT", rng.choice([0, 1])),

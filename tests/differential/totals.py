@@ -166,7 +166,7 @@ def either_way(rng: Random) -> Iterator[None]:
         patch.object(decision, "MOST_SPLITS", most),
         patch.object(aggregates, "WEIGHING", rng.choice([0.0, 80_000.0])),
         patch.object(aggregates, "MAKE_CALL", -1e6),
-        patch.object(aggregates, "MOST", rng.choice([0.01, 0.1, 1e9])),
+        patch.object(aggregates, "MOST", rng.choice([1e-4, 1e-3, 1e9])),
         patch.object(choose, "HOLD_CALLS", rng.choice([0, 15])),
         patch.object(choose, "cheapest", any_of(rng)),
     ):

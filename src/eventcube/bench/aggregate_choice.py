@@ -114,8 +114,8 @@ def _row(table: pa.Table, case: Case, aggregate: str, first: int, push: int, rep
     counted, weighed = _run(table, text, COUNT, first, push)[0], _run(table, text, AUTO, first, push)[0]
     assert weighed.workload is not None
     (query,) = weighed.workload.engine.queries.values()
-    assert query.counted is not None
-    expected, taken = query.counted.choice.expected, query.counted.choice.taken
+    assert query.countable is not None
+    expected, taken = query.countable.choice.expected, query.countable.choice.taken
     counting, making = expected.get(COUNTING, 0.0), expected.get(MAKING, 0.0)
     matches = counted.counters["matches"]
     ways = [SORTING, COUNT, AUTO, *([ENUMERATE] if making < TOO_LONG * counting or matches < FEW else [])]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counting.counts import Found
-from eventcube.engine.counting.decision import CountedQuery, Decision
+from eventcube.engine.counting.decision import CountableQuery, Decision
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
 from eventcube.engine.kept_matches import KeptMatches
@@ -45,7 +45,7 @@ class RunningQuery:
         # Those of other programs, by what tells these apart: numbers of steps do so only within a program.
         self._other_parts: dict[object, Parts] = {}
         self.programs = ProgramChoice(self.plan, self.parts.cost)
-        self.counted = CountedQuery(query, self.parts.cost) if self.plan.sink.name in MADE else None
+        self.countable = CountableQuery(query, self.parts.cost) if self.plan.sink.name in MADE else None
         self.sink = make_sink(self.plan)
         # Matches that were reported, for queries that are added; None if they are not kept.
         self.kept: KeptMatches | None = None
@@ -101,17 +101,17 @@ class RunningQuery:
     def estimate(self, evaluation: Evaluation) -> Costs:
         """What the programs, or the ways to aggregates, would cost over these events; nothing is run."""
         execution = self.execution(evaluation, evaluation.states(self.query.arrangement))
-        if self.counted is not None:
-            return self.counted.costs(evaluation.rows, execution)
+        if self.countable is not None:
+            return self.countable.costs(evaluation.rows, execution)
         return self.programs.estimate(StoredEvents(execution), materialize=not self.only_counts)
 
     def search(
         self, evaluation: Evaluation, states: States, decision: Decision | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The result of a sink that searches for matches itself, as decided together with other queries or here."""
-        if decision is None and self.counted is not None:
+        if decision is None and self.countable is not None:
             execution = partial(self.execution, evaluation, states)
-            decision = self.counted.decide(evaluation.rows, states.count_due(), execution)
+            decision = self.countable.decide(evaluation.rows, states.count_due(), execution)
         rows = self.sink.search(_Due(self, evaluation, states, decision))
         return self._counted(rows) if self.sink.gives_matches else rows
 
@@ -161,8 +161,8 @@ class RunningQuery:
 
     def choices(self, *, measured: bool = False) -> Iterator[str]:
         """What was chosen and expected, in words, for the program and for parts; `measured`: and what parts did."""
-        if self.counted is not None and self.counted.choice.taken:
-            yield f"aggregates: {self.counted.choice.summary()}"
+        if self.countable is not None and self.countable.choice.taken:
+            yield f"aggregates: {self.countable.choice.summary()}"
         if self.programs.is_open and self.programs.taken:
             yield f"program: {self.programs.summary()}"
         yield from part_choices(self.parts, measured=measured)

@@ -128,7 +128,8 @@ class AggregateChoice(HeldChoice):
     def __init__(self, queries: int = 1) -> None:
         super().__init__(COUNTING, queries * WEIGHING)
         self._least_making = queries * MAKE_CALL
-        self._dearer = 1.0
+        # What counting costs over what it costs at least, when that was weighed.
+        self._ratio = 1.0
         self._given_up = 0
 
     def budget(self, counting: float, due: int, weigh: Callable[[], Costs]) -> Budget | None:
@@ -141,8 +142,8 @@ class AggregateChoice(HeldChoice):
         elif not self.holds_for(due):
             costs = weigh()
             self.decide_for(due, costs)
-            self._dearer = costs.expected.get(COUNTING, inf) / counting
-        return Budget(MOST * self._dearer * counting) if self.take() == MAKING else None
+            self._ratio = costs.expected.get(COUNTING, inf) / counting
+        return Budget(MOST * self._ratio * counting) if self.take() == MAKING else None
 
     def give_up(self) -> None:
         """Count instead, and for some calls to come: there were more matches than expected."""

@@ -51,7 +51,7 @@ class Decision:
         self._choice.give_up()
 
 
-class CountedQuery:
+class CountableQuery:
     """A query that can be counted by stages: what both ways to its aggregates cost, and the choice between them."""
 
     def __init__(self, query: WorkloadQuery, strategy_cost: StrategyCost) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from eventcube.engine.counters import Counters
 from eventcube.engine.counting.counts import Found, StageCounts
-from eventcube.engine.counting.decision import CountedQuery, Decision
+from eventcube.engine.counting.decision import CountableQuery, Decision
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.query import RunningQuery
 from eventcube.engine.store import States
@@ -54,7 +54,7 @@ class SharedWalk:
     def __init__(self, counting: Counting, shared: SharedStages, queries: Mapping[str, RunningQuery]) -> None:
         self.queries, self.choice = queries, AggregateChoice(len(queries))
         self._counting, self._shared = counting, shared
-        self._counted = {name: query.counted for name, query in queries.items() if query.counted is not None}
+        self._countable = {name: query.countable for name, query in queries.items() if query.countable is not None}
         self._by_cost = all(query.plan.sink.by_cost for query in queries.values())
 
     def decide(self, evaluation: Evaluation, states: States, counters: Counters) -> Decision:
@@ -62,8 +62,8 @@ class SharedWalk:
 
         def weigh() -> Costs:
             making, weighed = 0.0, 0
-            for name, counted in self._counted.items():
-                making += counted.making_cost(self.queries[name].execution(evaluation, states))
+            for name, countable in self._countable.items():
+                making += countable.making_cost(self.queries[name].execution(evaluation, states))
                 weighed += 1
                 if making > least:
                     break
@@ -80,7 +80,7 @@ class SharedWalk:
         rows, stacks = evaluation.rows, self._shared.stacks
         sizes = {slot: len(rows.stacks[stacks[slot]]) for slot in self._counting.stages.slots}
         together = walking_cost(self._counting.stages, sizes, Walks(1, 0))
-        return together + sum(counted.counting_cost(rows, counted=True) for counted in self._counted.values())
+        return together + sum(query.counting_cost(rows, counted=True) for query in self._countable.values())
 
     def _count(self, evaluation: Evaluation, states: States, counters: Counters) -> Mapping[str, Found]:
         """The matches of each query."""
@@ -89,18 +89,18 @@ class SharedWalk:
         counts = StageCounts(self._counting, store)
         found = counts.count()
         counters.events_counted += counts.walked
-        ends = {name: counted.counting.anchors for name, counted in self._counted.items()}
+        ends = {name: query.counting.anchors for name, query in self._countable.items()}
         return {name: found.of_step(self._shared.ends[name], slot) for name, (slot,) in ends.items()}
 
 
 def _walks_of(queries: Sequence[RunningQuery]) -> Iterator[SharedWalk]:
     """Which queries share a walk: those that see the events alike, and are counted in the same direction."""
-    alike: dict[object, dict[str, tuple[RunningQuery, CountedQuery]]] = {}
+    alike: dict[object, dict[str, tuple[RunningQuery, CountableQuery]]] = {}
     for query in queries:
-        if query.counted is not None and not query.counted.counting.split:
-            counting = query.counted.counting
+        if query.countable is not None and not query.countable.counting.split:
+            counting = query.countable.counting
             key = query.query.arrangement, counting.forward, counting.due_last
-            alike.setdefault(key, {})[query.name] = query, query.counted
+            alike.setdefault(key, {})[query.name] = query, query.countable
     for same in alike.values():
         first = next(iter(same.values()))[1].counting
         for shared in shared_stages({n: (c.counting.stages, q.query.stacks) for n, (q, c) in same.items()}):
