@@ -1,4 +1,4 @@
-"""External merge sort of a task's events by time: in memory, or in sorted runs on disk."""
+"""A task's events in pieces that follow each other in time: from memory, or from sorted runs on disk."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO
 
 import numpy as np
@@ -16,6 +17,12 @@ from eventcube.runtime.read_columns import order_keys, read_times
 from eventcube.schema import EventSchema
 
 PIECE_ROWS = 1 << 20
+# Smaller batches are put together, so that a piece is not of very many.
+_BATCH_ROWS = 1 << 15
+# A batch with more descents than this is sorted.
+_FEW_DESCENTS = 8
+# One in so many times is looked at to cut events into pieces.
+_SAMPLED = 64
 # The rows and bytes read at once from each run.
 _READ_ROWS = 1 << 16
 _READ_BYTES = 4 << 20
@@ -41,28 +48,31 @@ class Sorter:
             EventSchema(schema.columns, schema.time, order_by=(*schema.order_by, *values)) if values else None
         )
 
-    def sort(self, table: pa.Table) -> tuple[pa.Table, Ints, Ints | None]:
-        """The table without unusable rows, its times, and the sorting permutation (None: already sorted)."""
+    def usable(self, table: pa.Table) -> tuple[pa.Table, Ints]:
+        """The table without unusable rows, and its times."""
         ts, valid = read_times(table.column(self.schema.time), self.schema)
-        if valid is not None:
-            table, ts = table.filter(pa.array(valid)), ts[valid]
-        if self.by_value is not None:
-            return table, ts, np.lexsort([*order_keys(table, self.by_value)[::-1], ts])
-        return table, ts, None if (ts[1:] >= ts[:-1]).all() else np.argsort(ts, kind="stable")
+        return (table, ts) if valid is None else (table.filter(pa.array(valid)), ts[valid])
 
     def sorted(self, table: pa.Table) -> tuple[pa.Table, Ints]:
         """The table and its times, sorted."""
-        table, ts, order = self.sort(table)
-        return (table, ts) if order is None else (table.take(pa.array(order)), ts[order])
+        table, ts = self.usable(table)
+        if self.by_value is not None:
+            order = np.lexsort([*order_keys(table, self.by_value)[::-1], ts])
+        elif (ts[1:] >= ts[:-1]).all():
+            return table, ts
+        else:
+            order = np.argsort(ts, kind="stable")
+        return table.take(pa.array(order)), ts[order]
 
 
 def in_order(
     batches: Iterator[pa.RecordBatch], sorter: Sorter, budget: Budget, retained: Callable[[], int]
 ) -> Iterator[pa.Table]:
-    """All events in time order, in pieces.
+    """All events in pieces, each later than those before it.
 
-    `retained` returns how many events the engine carries from one piece to the next; pieces are no smaller, so that
-    these are not scanned too often.
+    Pieces from disk are sorted, and so are those in which values order events of equal time; others may be in any
+    order. `retained` returns how many events the engine carries from one piece to the next; pieces are no smaller, so
+    that these are not scanned too often.
     """
     runs: list[Run] = []
     buffer: list[pa.RecordBatch] = []
@@ -81,7 +91,7 @@ def in_order(
                 runs.append(Run(*sorter.sorted(_combined(buffer))))
             yield from _merged(runs, sorter, min(PIECE_ROWS, budget.rows // 2), retained)
         elif buffer:
-            yield from _pieces(_combined(buffer), sorter, retained)
+            yield from _pieces(buffer, sorter, retained)
     finally:
         for run in runs:
             run.close()
@@ -94,13 +104,50 @@ def _combined(batches: list[pa.RecordBatch]) -> pa.Table:
     return table.combine_chunks()
 
 
-def _pieces(table: pa.Table, sorter: Sorter, retained: Callable[[], int]) -> Iterator[pa.Table]:
-    table, ts, order = sorter.sort(table)
+def _pieces(batches: list[pa.RecordBatch], sorter: Sorter, retained: Callable[[], int]) -> Iterator[pa.Table]:
+    """The events of batches in memory; clears the list. Most pieces are parts of batches, which are not copied."""
+    parts = [part for table in _joined(batches) for part in _ascending(table, sorter)]
+    times = np.sort(np.concatenate([ts[::_SAMPLED] for _, ts in parts])) if parts else np.empty(0, np.int64)
     at = 0
-    while at < len(ts):
-        size = max(PIECE_ROWS, retained())
-        yield table.slice(at, size) if order is None else table.take(pa.array(order[at : at + size]))
-        at += size
+    while parts:
+        at += max(PIECE_ROWS, retained()) // _SAMPLED
+        piece, rest = [], []
+        for table, ts in parts:
+            cut = int(ts.searchsorted(times[at])) if at < len(times) else len(ts)
+            piece += [(int(ts[0]), table.slice(0, cut))] if cut else []
+            rest += [(table.slice(cut), ts[cut:])] if cut < len(ts) else []
+        parts = rest
+        if piece:
+            # Parts of files that follow each other in time are then sorted as they are.
+            piece.sort(key=lambda part: part[0])
+            events = pa.concat_tables([table for _, table in piece])
+            yield events if sorter.by_value is None else sorter.sorted(events.combine_chunks())[0]
+
+
+def _joined(batches: list[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The batches as tables of one chunk, small ones put together; clears the list."""
+    few: list[pa.RecordBatch] = []
+    rows = 0
+    batches.reverse()
+    while batches:
+        few.append(batches.pop())
+        rows += few[-1].num_rows
+        if rows >= _BATCH_ROWS or not batches:
+            yield _combined(few)
+            rows = 0
+
+
+def _ascending(table: pa.Table, sorter: Sorter) -> Iterator[tuple[pa.Table, Ints]]:
+    """The table in parts whose times ascend, with these."""
+    table, ts = sorter.usable(table)
+    ends = np.flatnonzero(ts[1:] < ts[:-1]) + 1
+    if len(ends) > _FEW_DESCENTS:
+        order = np.argsort(ts, kind="stable")
+        yield table.take(pa.array(order)), ts[order]
+        return
+    for start, end in pairwise([0, *ends.tolist(), len(ts)]):
+        if start < end:
+            yield table.slice(start, end - start), ts[start:end]
 
 
 class Run:
