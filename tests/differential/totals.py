@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from eventcube.engine.counting import decision, splits
 from eventcube.language.parse import parse
+from eventcube.language.syntax import Query
 from eventcube.optimizer import aggregates, choose
 from eventcube.options import AUTO, COUNT, ENUMERATE
 from tests.differential.compare import DisagreementError, draw_cut, engine_batches
@@ -145,8 +146,13 @@ def draw_totals(rng: Random) -> Case:
     """A query with aggregates that mostly can be computed without making matches, and some events."""
     options = draw_options(rng)
     types = ("A", "B", "C", "D", "P") if options.concepts else _LEAVES[: rng.choice([2, 3, 4, 4])]
-    query = parse(_Maker(rng, types).query(options))
+    query = draw_query(rng, options, types)
     return Case(query, draw_stream(rng, options, query), options)
+
+
+def draw_query(rng: Random, options: Options, types: Sequence[str]) -> Query:
+    """A query over events of these types."""
+    return parse(_Maker(rng, types).query(options))
 
 
 def check_totals(case: Case, rng: Random) -> int:
