@@ -96,8 +96,12 @@ def test_counts_at_every_level(spark: SparkSession, key: str | None, aggregates:
 
 
 def test_counts_at_every_level_without_a_match(spark: SparkSession) -> None:
-    cube = ec.Cube("PATTERN SEQ(TX x, OK o) WITHIN 12 us", concepts=CONCEPTS, type="type")
-    assert cube.counts(spark.createDataFrame(EVENTS).where("false"), levels=True).collect() == []
+    queries = {"typed": "PATTERN SEQ(TX x, OK o) WITHIN 12 us", "any": "PATTERN SEQ(ANY x, ANY o) WITHIN 12 us"}
+    cube = ec.Cube(queries, concepts=CONCEPTS, type="type")
+    expected = cube.counts(EVENTS.slice(0, 0), levels=True).to_pylist()
+    assert [(row["query"], row["matches"]) for row in expected] == [("any", 0)]
+    found = cube.counts(spark.createDataFrame(EVENTS).where("false"), levels=True)
+    assert [row.asDict() for row in found.collect()] == expected
 
 
 def test_a_stream_has_no_counts_at_every_level(spark: SparkSession, tmp_path: Path) -> None:

@@ -219,6 +219,8 @@ class _Batch(Request):
     def levels(self, limits: Mapping[str, int]) -> DataFrame:
         """The cells of each query: tasks return its groups at the finest types, which are merged and rolled up."""
         partial = reduce(DataFrame.union, [self._counted(pass_, GROUPS) for pass_ in passes(self.plans)])
+        no_match = F.explode(F.array(*map(F.lit, self.plans))).alias("query"), F.lit(None).cast("binary")
+        partial = partial.union(self.events.sparkSession.range(1).select(*no_match))
         results = {name: plan.logical.results for name, plan in self.plans.items()}
         queries = {name: plan.logical.query for name, plan in self.plans.items()}
         schema = levels_schema(queries, {name: group_schema(own) for name, own in results.items()})

@@ -19,7 +19,7 @@ from eventcube.schema import Kind, plain_type
 
 # How many matches each query has.
 COUNTED = pa.schema([("query", pa.string()), ("matches", pa.int64())])
-# Partial groups of several queries, each as an Arrow stream.
+# Partial groups of several queries, as an Arrow stream in each row, or none.
 GROUPS = pa.schema([("query", pa.string()), ("groups", pa.binary())])
 # A stream has no more groups than this.
 _STREAM_ROWS = 1 << 16
@@ -120,7 +120,8 @@ class MergeLevels:
         for batch in batches:
             for name, content in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
                 groups = merged.setdefault(name, Groups(self.results[name]))
-                groups.add_partial(pa.ipc.open_stream(content.as_buffer()).read_all())
+                if content.is_valid:
+                    groups.add_partial(pa.ipc.open_stream(content.as_buffer()).read_all())
         for name in self.results:
             if name in merged:
                 yield in_columns(name, group_rows(merged[name]), self.schema, self.limits.get(name))
