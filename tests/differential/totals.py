@@ -16,7 +16,8 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from eventcube.engine.counting import decision, splits
+from eventcube.engine.counting import decision, grouped, splits
+from eventcube.engine.sinks import totals
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.optimizer import aggregates, choose
@@ -165,11 +166,14 @@ def check_totals(case: Case, rng: Random) -> int:
 
 @contextmanager
 def either_way(rng: Random) -> Iterator[None]:
-    """Choose by chance to count or to make matches, which may be given up; few groups counted one by one, or many."""
+    """Choose by chance to count or to make matches, which may be given up; few groups counted together, or many."""
     most = rng.choice([1, 3, 256, 256])
     with (
         patch.object(splits, "MOST_SPLITS", most),
         patch.object(decision, "MOST_SPLITS", most),
+        patch.object(totals, "MOST_COMBINATIONS", rng.choice([1, 5, 1 << 20, 1 << 20])),
+        patch.object(totals, "FEW_NUMBERS", rng.choice([0, 1 << 26, 1 << 26])),
+        patch.object(grouped, "_ROOM", rng.choice([1, 99, 1 << 23])),
         patch.object(aggregates, "WEIGHING", rng.choice([0.0, 50_000.0])),
         patch.object(aggregates, "MAKE_CALL", -1e6),
         patch.object(aggregates, "MOST", rng.choice([0.01, 0.1, 1e9])),
