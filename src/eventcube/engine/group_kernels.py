@@ -82,8 +82,8 @@ def _loop(kind: int, name: str) -> Any:
         segments: Ints,
         steps: Steps,
         stages: int,
-        opens: Bools,
         ends: Bools,
+        keeps: Bools,
         sets_at: Ints,
         members: Ints,
         weights: Array,
@@ -97,15 +97,15 @@ def _loop(kind: int, name: str) -> Any:
         The events are in an order in which what must be strictly later comes first. `codes` tell which steps each does,
         `sets` in which combinations: an empty one stands for all. `metric` is what the window of a `width` is measured
         in, and `segments` has the first event of each key, and the end. Partial matches are in one of `stages`; a step
-        to the stage after them ends a match: `opens` and `ends` tell which codes have steps out of the first stage, and
-        such as that. Every event has a weight, which is the identity for none; with `at_ends` only the matches that it
-        ends have it.
+        to the stage after them ends a match: `ends` tells which codes have such steps, and `keeps` from which events on
+        the first row of the product is asked for. Every event has a weight, which is the identity for none; with
+        `at_ends` only the matches that it ends have it.
         """
         sources, targets, steps_at = steps
         lanes = out_n.shape[1]
         valued = lanes if kind != COUNT else 0
         # The rows of the product of the later events are those of a stage by where they come from, of the earlier ones
-        # those of a stage by where they get to. Of these the first stage is kept for each event that changes it.
+        # those of a stage by where they get to. Of these the first stage is kept for events that are asked for.
         later_n, later_s = (
             np.empty((stages * stages, lanes), out_n.dtype),
             np.empty((stages * stages, valued), out_s.dtype),
@@ -135,7 +135,7 @@ def _loop(kind: int, name: str) -> Any:
                     # All of the window is of the earlier events now.
                     needed = 1
                     for j in range(front, e):
-                        needed += opens[codes[j]]
+                        needed += keeps[j]
                     if needed > room:
                         room = 2 * needed
                         first_n = np.empty((room * stages, lanes), out_n.dtype)
@@ -156,7 +156,7 @@ def _loop(kind: int, name: str) -> Any:
                                         kind, early_n, early_s, sources[o] * stages, targets[o] * stages, stages, 1,
                                         taken, weight, identity,
                                     )  # fmt: skip
-                            if not opens[k]:
+                            if not keeps[j]:
                                 continue
                         at -= 1
                         first_of[at] = j
@@ -224,16 +224,31 @@ WALKS = {COUNT: walk_counts, SUM: walk_sums, LEAST: walk_least}
 
 
 @compiled
-def most_opened(codes: Bytes, metric: Ints, width: int, segments: Ints, opens: Bools, ends: Bools) -> int:
-    """How many events that open matches are in the window of one that ends some, at most."""
-    segment = front = opened = most = 0
+def kept_rows(codes: Bytes, metric: Ints, width: int, segments: Ints, opens: Bools, ends: Bools) -> tuple[Bools, int]:
+    """The events from which on a walk asks for the first row of the product; and of how many at a time, at most.
+
+    They are the first ones of windows that end with events which end matches, or the next ones that change that row.
+    """
+    keeps, fronts = np.zeros(codes.size, np.bool_), np.zeros(codes.size, np.int64)
+    segment = front = opened = 0
     for e in range(codes.size):
         if ends[codes[e]]:
             while segments[segment + 1] <= e:
                 segment += 1
-            while front < segments[segment] or metric[e] - metric[front] > width:
-                opened -= opens[codes[front]]
+            front = max(front, segments[segment])
+            while metric[e] - metric[front] > width:
                 front += 1
-            most = max(most, opened)
-        opened += opens[codes[e]]
-    return most
+            fronts[e] = front
+            opened = max(opened, front)
+            while opened < e and not opens[codes[opened]]:
+                opened += 1
+            if opened < e:
+                keeps[opened] = True
+    middle = most = 0
+    for e in range(codes.size):
+        if ends[codes[e]] and middle <= fronts[e] and fronts[e] < e:
+            middle, kept = e, 1
+            for j in range(fronts[e], e):
+                kept += keeps[j]
+            most = max(most, kept)
+    return keeps, most

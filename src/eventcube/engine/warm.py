@@ -88,7 +88,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     group_kernels.walk_counts: [_walk(INT), _walk(FLOAT)],
     group_kernels.walk_sums: [_walk(INT), _walk(FLOAT)],
     group_kernels.walk_least: [_walk(INT), _walk(FLOAT)],
-    group_kernels.most_opened: [(types.uint8[::1], INTS, INT, INTS, FLAGS, FLAGS)],
+    group_kernels.kept_rows: [(types.uint8[::1], INTS, INT, INTS, FLAGS, FLAGS)],
     type_kernels.name_table: [(WORDS, WORDS, INTS, INT)],
     type_kernels.ends_of: [(INTS, BYTES)],
     type_kernels.names_to_codes: TO_CODES,

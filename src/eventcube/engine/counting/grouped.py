@@ -11,13 +11,14 @@ import numpy as np
 
 from eventcube.engine.counting.combinations import Combinations, Grouping
 from eventcube.engine.counting.counts import NO_VALUE, StageCounts, Weights
-from eventcube.engine.group_kernels import COUNT, LEAST, SUM, WALKS, most_opened
-from eventcube.engine.kernels import Array, Ints
+from eventcube.engine.group_kernels import COUNT, LEAST, SUM, WALKS, kept_rows
+from eventcube.engine.kernels import Array, Bools, Ints
+from eventcube.engine.stage_kernels import Bytes
 
 # Sums below are exact in 64 bits.
 _WHOLE = 2.0**63
 # So many numbers are held at a time, for the combinations that are counted together.
-_ROOM = 1 << 24
+_ROOM = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class GroupedCounts:
         sources, targets, starts = layout.steps
         code_of = np.repeat(np.arange(len(layout.ends)), np.diff(starts))
         # Which codes of events have steps out of the first stage, and such as end matches.
-        self.opening, self.ending = np.zeros(len(layout.ends), np.bool_), layout.ends > 0
-        self.opening[code_of[(sources == 0) & (targets != self.stages)]] = True
+        self._opening, self.ending = np.zeros(len(layout.ends), np.bool_), layout.ends > 0
+        self._opening[code_of[(sources == 0) & (targets != self.stages)]] = True
         self.walked = 0
 
     @cached_property
@@ -75,15 +76,15 @@ class GroupedCounts:
         """Some of the combinations at a time, for which there is room."""
         number = len(self.combinations.digits)
         homes = sum(grouping.size for grouping in self.ends.values())
-        size = max(1, _ROOM // (2 * self.stages * (self.stages + self._opened) + homes))
+        events = self.counts.events
+        _, kept = self.kept_rows(events.codes, events.metric, events.segments)
+        size = max(1, _ROOM // (2 * self.stages * (self.stages + kept) + homes))
         for first in range(0, number, size):
             yield Piece(self, self.combinations.slice(first, size))
 
-    @cached_property
-    def _opened(self) -> int:
-        """How many events of a window can begin a match, at most."""
-        events, width = self.counts.events, self.counts.store.width
-        return most_opened(events.codes, events.metric, width, events.segments, self.opening, self.ending)
+    def kept_rows(self, codes: Bytes, metric: Ints, segments: Ints) -> tuple[Bools, int]:
+        """From which events on walks keep the first row of a product, and how many at a time, at most."""
+        return kept_rows(codes, metric, self.counts.store.width, segments, self._opening, self.ending)
 
 
 class Piece:
@@ -113,6 +114,7 @@ class Piece:
         self._kept, self._sets, self._homes = kept, sets[kept], homes[kept]
         self._codes, self._metric = events.codes[kept], events.metric[kept]
         self._segments = np.unique(np.searchsorted(kept, events.segments))
+        self._keeps, _ = whole.kept_rows(self._codes, self._metric, self._segments)
         self._sets_at, self._members = np.cumsum([0, *map(len, members)], dtype=np.int64), np.concatenate(members)
         self._shape = home, len(combinations.digits)
 
@@ -155,7 +157,7 @@ class Piece:
         values = np.full((self._shape[0], 0 if weights is None else self._shape[1]), identity, dtype)
         WALKS[kind](
             self._codes, self._sets, self._homes, self._metric, whole.counts.store.width, self._segments,
-            whole.counts.layout.steps, whole.stages, whole.opening, whole.ending, self._sets_at, self._members,
+            whole.counts.layout.steps, whole.stages, whole.ending, self._keeps, self._sets_at, self._members,
             of_events, at_ends, identity, counts, values,
         )  # fmt: skip
         whole.walked += len(slots)
