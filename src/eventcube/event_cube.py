@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from os import PathLike
@@ -22,7 +22,15 @@ from eventcube.errors import BindError, InputError, OptionError, did_you_mean, f
 from eventcube.explain import Explanation, columns_of, explain_queries
 from eventcube.language.check import components
 from eventcube.language.syntax import Query
-from eventcube.match import Start, count_matches, counting_queries, find_matches, match_each
+from eventcube.match import (
+    Start,
+    count_levels,
+    count_matches,
+    counting_queries,
+    find_matches,
+    match_each,
+    queries_at_levels,
+)
 from eventcube.options import (
     MEANING_SETTINGS,
     MatchSettings,
@@ -247,15 +255,28 @@ class Cube:
 
     @takes_settings
     def counts(
-        self, events: Any, *, keep: int | None = None, counters: Counts | None = None, **settings: Unpack[MatchSettings]
+        self,
+        events: Any,
+        *,
+        levels: bool | str | Sequence[str] = False,
+        keep: int | None = None,
+        counters: Counts | None = None,
+        **settings: Unpack[MatchSettings],
     ) -> Any:
         """How many matches each query has: a row for each, with its name in `query` and the number in `matches`.
 
         Matches are counted without being made where that is possible; clauses like RETURN and AGG play no part. `keep`
         is as in `match`: matches that are kept are made.
+
+        With `levels`, of all queries or of those that it names, there is a row for each combination of types: those of
+        the query and those below them in the hierarchy, as far as there are matches. Columns `a` and `a_level` have the
+        type of a component `a` and its level, 1 for a root. Events of just a type that has others below it have rows of
+        their own, one level deeper than those for all of them. Keys of GROUPBY and aggregates of AGG are further
+        columns, and HAVING picks rows; without AGG, there is the number of `matches`.
         """
-        start = self._keeping(events, keep)
-        return count_matches(events, self._asked(), self._options(settings), counters=counters, start=start)
+        asked = self._asked() if levels is False else self._drilled(levels)
+        count = count_matches if levels is False else count_levels
+        return count(events, asked, self._options(settings), counters=counters, start=self._keeping(events, keep))
 
     def answer(self, name: str) -> Answer:
         """The result of a query of the cube, from the kept matches of a coarser one: no event is searched again.
@@ -280,15 +301,23 @@ class Cube:
 
     @takes_settings
     def explain(
-        self, events: Any, *, counts: bool = False, analyze: bool = False, **settings: Unpack[MatchSettings]
+        self,
+        events: Any,
+        *,
+        counts: bool = False,
+        levels: bool | str | Sequence[str] = False,
+        analyze: bool = False,
+        **settings: Unpack[MatchSettings],
     ) -> Explanation:
         """How the queries would run over events: what they share, and which are computed from which.
 
-        See `ec.explain`; with `counts` they run as for `counts`, which costs less, and with `analyze` over all events.
+        See `ec.explain`; with `counts` they run as for `counts`, which costs less, with `levels` as for counts at every
+        level, and with `analyze` over all events.
         """
-        queries, chosen = self._asked(), self._options(settings)
-        if counts:
-            queries, chosen = counting_queries(queries), replace(chosen, limit=None)
+        queries, chosen = self._asked() if levels is False else self._drilled(levels), self._options(settings)
+        if counts or levels is not False:
+            queries = counting_queries(queries) if levels is False else queries_at_levels(queries, chosen)
+            chosen = replace(chosen, limit=None)
         return explain_queries(queries, events, chosen, analyze=analyze)
 
     @takes_settings
@@ -311,6 +340,13 @@ class Cube:
     def _asked(self) -> dict[str, Query]:
         """The queries, of which there must be one."""
         return queries_by_name(self.queries)
+
+    def _drilled(self, levels: object) -> dict[str, Query]:
+        """The queries that are counted at every level: all, or one or some by their names."""
+        names = list(self._asked()) if levels is True else [levels] if isinstance(levels, str) else levels
+        if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
+            raise invalid_argument("levels", levels, "True, or the name of a query, or a list of names")
+        return {name: self[name] for name in names}
 
     def _options(self, settings: Mapping[str, Any]) -> Options:
         """The options of an answer: the cube's settings, and others that do not contradict them."""

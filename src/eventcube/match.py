@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
+from eventcube.cube.levels import in_columns, levels_queries, levels_schema
 from eventcube.engine.counters import Counters, within_limit
 from eventcube.engine.counts import Counts
 from eventcube.engine.kernels import Ints
@@ -21,7 +22,7 @@ from eventcube.plan.event_columns import PlainColumn, event_columns, flat_column
 from eventcube.plan.suspicions import missing_window
 from eventcube.runtime.frames import from_arrow, is_spark, is_stream, to_arrow
 from eventcube.runtime.ingest import Ingest
-from eventcube.runtime.queries import Queries, queries_by_name
+from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.read_columns import check_columns, read_times
 from eventcube.runtime.runtime import Runtime
 from eventcube.runtime.watermark import microseconds_of
@@ -165,6 +166,47 @@ def count_matches(
         _count(runtime, counters)
     found = run_counts(runtime, table, limits)
     return from_arrow(pa.table([list(found), list(found.values())], schema=COUNTED), events)
+
+
+def count_levels(
+    events: Any,
+    queries: Mapping[str, Query],
+    options: Options,
+    *,
+    counters: Counts | None = None,
+    start: Start = Runtime.from_options,
+) -> Any:
+    """The cells of each query, as a frame with a row for each; those with LIMIT count no more matches than that."""
+    _check_arguments(events, flat=False)
+    _check_counters(counters)
+    asked = queries_at_levels(queries, options)
+    limits, options = limits_of(queries, options.limit), replace(options, limit=None)
+    if is_spark(events):
+        from eventcube.spark.batch import levels_dataframe
+
+        warn_unbounded(queries)
+        return levels_dataframe(events, asked, limits, options, counters=counters)
+    table = to_arrow(events)
+    runtime = start(asked, options, schema=table.schema, separate=True)
+    if counters is not None:
+        _count(runtime, counters)
+    return from_arrow(run_levels(runtime, table, limits), events)
+
+
+def queries_at_levels(queries: Mapping[str, Query], options: Options) -> dict[str, Query]:
+    """The queries whose results are their cells."""
+    if options.concepts is None:
+        hint = "give one: concepts={'Computer': ['Dell', 'Lenovo']}, or --concepts kinds.yaml"
+        raise OptionError("there is no hierarchy of types", code="EC458", hint=hint)
+    check_options(queries, options)
+    return levels_queries(queries)
+
+
+def run_levels(runtime: Runtime, table: pa.Table, limits: Mapping[str, int]) -> pa.Table:
+    """The cells of each query of a runtime of `levels_queries`, over a whole table."""
+    schema, names = levels_schema(runtime.queries, runtime.schemas), [*runtime.queries]
+    found = sorted(run(runtime, table), key=lambda result: names.index(result[0]))
+    return pa.Table.from_batches([in_columns(name, b, schema, limits.get(name)) for name, b in found], schema)
 
 
 def run_counts(runtime: Runtime, table: pa.Table, limits: Mapping[str, int]) -> dict[str, int | None]:

@@ -40,6 +40,7 @@ from tests.differential.exact import draw_exact_case
 from tests.differential.gaps import rows_leave_in_the_middle
 from tests.differential.inequalities import check_inequalities, draw_inequalities
 from tests.differential.knobs import any_costs, any_of, in_chunks
+from tests.differential.levels import check_levels, draw_levels
 from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
 from tests.differential.separate import check_separate
@@ -213,6 +214,7 @@ MODES: Mapping[str, Mode] = {
     "stream": Mode(draw_streamed, check_streamed),
     "totals": Mode(draw_totals, check_totals),
     "many": Mode(draw_many, check_enumerated),
+    "levels": Mode(draw_levels, check_levels),
     "ended": Mode(draw_ended, check_ended),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),

@@ -16,8 +16,10 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from eventcube.engine.counting import decision, splits
+from eventcube.engine.counting import decision, grouped, splits
+from eventcube.engine.sinks import totals
 from eventcube.language.parse import parse
+from eventcube.language.syntax import Query
 from eventcube.optimizer import aggregates, choose
 from eventcube.options import AUTO, COUNT, ENUMERATE
 from tests.differential.compare import DisagreementError, draw_cut, engine_batches
@@ -145,8 +147,13 @@ def draw_totals(rng: Random) -> Case:
     """A query with aggregates that mostly can be computed without making matches, and some events."""
     options = draw_options(rng)
     types = ("A", "B", "C", "D", "P") if options.concepts else _LEAVES[: rng.choice([2, 3, 4, 4])]
-    query = parse(_Maker(rng, types).query(options))
+    query = draw_query(rng, options, types)
     return Case(query, draw_stream(rng, options, query), options)
+
+
+def draw_query(rng: Random, options: Options, types: Sequence[str]) -> Query:
+    """A query over events of these types."""
+    return parse(_Maker(rng, types).query(options))
 
 
 def check_totals(case: Case, rng: Random) -> int:
@@ -159,11 +166,14 @@ def check_totals(case: Case, rng: Random) -> int:
 
 @contextmanager
 def either_way(rng: Random) -> Iterator[None]:
-    """Choose by chance to count or to make matches, which may be given up; few groups counted one by one, or many."""
+    """Choose by chance to count or to make matches, which may be given up; few groups counted together, or many."""
     most = rng.choice([1, 3, 256, 256])
     with (
         patch.object(splits, "MOST_SPLITS", most),
         patch.object(decision, "MOST_SPLITS", most),
+        patch.object(totals, "MOST_COMBINATIONS", rng.choice([1, 5, 1 << 20, 1 << 20])),
+        patch.object(totals, "FEW_NUMBERS", rng.choice([0, 1 << 26, 1 << 26])),
+        patch.object(grouped, "_ROOM", rng.choice([1, 99, 1 << 23])),
         patch.object(aggregates, "WEIGHING", rng.choice([0.0, 80_000.0])),
         patch.object(aggregates, "MAKE_CALL", -1e6),
         patch.object(aggregates, "MOST", rng.choice([1e-4, 1e-3, 1e9])),

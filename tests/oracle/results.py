@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from itertools import product
 from typing import Any
 
 from eventcube.errors import Span
-from eventcube.language.syntax import Aggregate, Column, Every, Item, Level, Literal, Query, Value, Variable
+from eventcube.language.syntax import Aggregate, Column, Every, Item, Level, Levels, Literal, Query, Value, Variable
 from tests.oracle.brute import Event, Match, evaluate, positive_variables
 from tests.oracle.functions import zone_of
+from tests.oracle.generate import components
 from tests.oracle.qualify import computed, truth, value_of
 from tests.oracle.zones import bucket_start
 
 Row = tuple[Any, ...]
+# The level of a key, which HAVING does not know.
+_LEVEL = Item(Column(""))
 
 
 def evaluate_rows(
@@ -32,9 +36,11 @@ def evaluate_rows(
         items = query.returns or tuple(Item(Variable(v)) for v in positive_variables(query.pattern))
         return [tuple(_returned(item, bound, concepts or {}) for item in items) for bound in bindings]
     groups: dict[Row, list[Mapping[str, Event]]] = {} if query.group_by or query.per else {(): []}
+    types = {component.name: component.type for component in components(query.pattern)}
     for bound in bindings:
-        key = tuple(_group(item, bound, concepts or {}) for item in query.group_by)
-        groups.setdefault(key if query.per is None else (bound[query.per.name].id,), []).append(bound)
+        for key in product(*(_groups(item, bound, types, concepts or {}) for item in query.group_by)):
+            flat = tuple(part for parts in key for part in parts)
+            groups.setdefault(flat if query.per is None else (bound[query.per.name].id,), []).append(bound)
     return [
         (*key, *(_aggregated(a, members) for a in query.agg))
         for key, members in groups.items()
@@ -44,7 +50,10 @@ def evaluate_rows(
 
 def _having(query: Query, key: Row, members: Sequence[Mapping[str, Event]]) -> bool:
     """Whether HAVING holds: its aggregates and columns become constants, so that no variable is left."""
-    keys = [] if query.per is not None else list(zip(query.group_by, key, strict=True))
+    items = [
+        value for item in query.group_by for value in (item, *([_LEVEL] if isinstance(item.value, Levels) else []))
+    ]
+    keys = [] if query.per is not None else list(zip(items, key, strict=True))
     known: dict[Any, Any] = {item.value: part for item, part in keys}
     known |= {Column(item.alias or ""): part for item, part in keys}
     known |= {Column(a.alias or ""): _aggregated(a, members) for a in query.agg}
@@ -81,19 +90,39 @@ def _returned(item: Item, bound: Mapping[str, Event], parents: Mapping[str, str]
             return value_of(value, bound)
 
 
-def _group(item: Item, bound: Mapping[str, Event], parents: Mapping[str, str]) -> Any:
+def _groups(
+    item: Item, bound: Mapping[str, Event], types: Mapping[str, str | None], parents: Mapping[str, str]
+) -> list[Row]:
+    """The groups of a match by one key; each has a value, or a type and its level."""
+    if isinstance(item.value, Levels):
+        return _cells(item.value.name, bound, types[item.value.name], parents)
     if isinstance(item.value, Variable):
-        return bound[item.value.name].type if item.value.name in bound else None
-    return _returned(item, bound, parents)
+        return [(bound[item.value.name].type if item.value.name in bound else None,)]
+    return [(_returned(item, bound, parents),)]
+
+
+def _cells(name: str, bound: Mapping[str, Event], top: str | None, parents: Mapping[str, str]) -> list[Row]:
+    """The type of an event with its level, those above it up to a type, and itself if others are below it."""
+    if name not in bound:
+        return [(None, None)]
+    path = _path(bound[name].type, parents)
+    cells = [(type_, level) for level, type_ in enumerate(path, 1)][path.index(top) :]
+    return [*cells, *([(path[-1], len(path) + 1)] if path[-1] in parents.values() else [])]
+
+
+def _path(type_: str | None, parents: Mapping[str, str]) -> list[str | None]:
+    """A type and those above it, the root first."""
+    path = [type_]
+    while path[0] in parents:
+        path.insert(0, parents[path[0]])
+    return path
 
 
 def _at_level(level: Level, bound: Mapping[str, Event], parents: Mapping[str, str]) -> str | None:
     """The ancestor of an event's type at a level, the root being the first; a type above that level is itself."""
     if level.name not in bound:
         return None
-    path = [bound[level.name].type]
-    while path[0] in parents:
-        path.insert(0, parents[path[0]])
+    path = _path(bound[level.name].type, parents)
     return path[min(level.level, len(path)) - 1]
 
 

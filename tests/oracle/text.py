@@ -25,6 +25,7 @@ from eventcube.language.syntax import (
     IsNull,
     Item,
     Level,
+    Levels,
     Like,
     Literal,
     Minus,
@@ -174,6 +175,8 @@ def _item(item: Item) -> str:
             shown = name
         case Level(name=name, level=level):
             shown = f"{name} AT LEVEL {level}"
+        case Levels(name=name):
+            shown = f"{name} AT EVERY LEVEL"
         case Every(value=value, microseconds=us):
             shown = f"{_value(value)} EVERY {_duration(us)}"
         case value:

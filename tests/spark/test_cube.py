@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -47,6 +49,66 @@ def test_a_cube_on_spark(spark: SparkSession, key: str | None, sharing: str) -> 
     assert sum(row["matches"] for row in expected) > 500
     found = cube.match(frame, **settings).groupBy("query").count().collect()
     assert {row["query"]: row["count"] for row in found} == {r["query"]: r["matches"] for r in expected if r["matches"]}
+
+
+AGG = (
+    "AGG COUNT(*) AS n, SUM(x.n) AS s, AVG(x.y) AS mean, MIN(o.y) AS low, MAX(o.n) AS high, SUM(o.y) AS f, "
+    "COUNT(DISTINCT x.n) AS different"
+)
+LEVELS = {
+    "numbers": "SEQ(TX x, OK o)",
+    "few": "SEQ(D d, T t) LIMIT 5",
+    "between": "SEQ(TX x, !DBus n, T t)",
+    "middle": "SEQ(G g, TX x, T t)",
+    "either": "SEQ(OR(D d, G g), T t)",
+    "all": f"SEQ(TX x, OK o) {AGG}",
+    "by key": f"SEQ(TX x, OK o) GROUPBY x.n AS key {AGG} HAVING n > 5",
+    "by time": "SEQ(TX x, OK o) GROUPBY o.ts EVERY 1 millisecond AS at AGG COUNT(*) AS n",
+}
+NUMBERS = EVENTS.append_column("n", pa.array(RNG.choices([None, 1, 2, 3], k=SIZE), pa.int64())).append_column(
+    "y", pa.array(RNG.choices([None, float("nan"), 0.5, -2.25, 1e6], k=SIZE), pa.float64())
+)
+
+
+def _rounded(row: Any) -> str:
+    return repr([float(f"{v:.9g}") if isinstance(v, float) else v for v in row.values()])
+
+
+@pytest.mark.parametrize("key", [None, "person"], ids=["slices", "keyed"])
+@pytest.mark.parametrize("aggregates", ["auto", "enumerate"])
+def test_counts_at_every_level(spark: SparkSession, key: str | None, aggregates: str) -> None:
+    """Partial groups are merged over tasks, and added up after that."""
+    window = "WITHIN 12 us" if key is None else "WITHIN 200 us"
+    queries = {name: f"PATTERN {pattern} {window}" for name, pattern in LEVELS.items()}
+    cube = ec.Cube(queries, concepts=CONCEPTS, type="type", partition_by=key)
+    expected = cube.counts(NUMBERS, levels=True, aggregates=aggregates)
+    frame = spark.createDataFrame(NUMBERS)
+    counters = ec.Counts()
+    found = cube.counts(frame, levels=True, aggregates=aggregates, counters=counters)
+    assert found.columns == expected.column_names
+    rows = [row.asDict() for row in found.collect()]
+    assert sorted(map(_rounded, rows)) == sorted(map(_rounded, expected.to_pylist()))
+    assert {row["query"] for row in rows} == set(LEVELS)
+    assert counters["events"] < 2 * SIZE, "one pass over the events"
+    one = cube.counts(frame, levels="few")
+    assert max(row["matches"] for row in one.collect()) == 5
+    assert one.columns == ["query", "d", "d_level", "t", "t_level", "matches"]
+
+
+def test_counts_at_every_level_without_a_match(spark: SparkSession) -> None:
+    queries = {"typed": "PATTERN SEQ(TX x, OK o) WITHIN 12 us", "any": "PATTERN SEQ(ANY x, ANY o) WITHIN 12 us"}
+    cube = ec.Cube(queries, concepts=CONCEPTS, type="type")
+    expected = cube.counts(EVENTS.slice(0, 0), levels=True).to_pylist()
+    assert [(row["query"], row["matches"]) for row in expected] == [("any", 0)]
+    found = cube.counts(spark.createDataFrame(EVENTS).where("false"), levels=True)
+    assert [row.asDict() for row in found.collect()] == expected
+
+
+def test_a_stream_has_no_counts_at_every_level(spark: SparkSession, tmp_path: Path) -> None:
+    cube = ec.Cube("PATTERN SEQ(TX x, OK o) WITHIN 12 us", concepts=CONCEPTS, type="type")
+    stream = spark.readStream.schema("ts timestamp, type string").parquet(str(tmp_path))
+    with pytest.raises(ec.OptionError, match=r"EC409\]: the events are a stream"):
+        cube.counts(stream, levels=True)
 
 
 def _computed(text: str) -> list[str]:

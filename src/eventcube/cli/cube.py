@@ -37,6 +37,12 @@ _MERMAID, _JSON = (".mmd", ".mermaid"), ".json"
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @click.option("--counts", is_flag=True, help="Count the matches of each query instead of finding them: far less work.")
 @click.option(
+    "--levels",
+    is_flag=True,
+    help="Count for every combination of the types of each query and of types below them in the hierarchy, with the "
+    "aggregates of its AGG.",
+)
+@click.option(
     "--explain",
     is_flag=True,
     help="Show how the queries run over the first events, and which are computed from which, instead of matches.",
@@ -53,6 +59,7 @@ def cube(
     workload: str,
     inputs: tuple[str, ...],
     counts: bool,
+    levels: bool,
     explain: bool,
     graph: str | None,
     given: dict[str, Any],
@@ -83,11 +90,13 @@ def cube(
     of `eventcube run`.
     """
     asked = read_workload(workload, given)
-    _check_arguments(workload, inputs, counts, explain, graph, how)
-    runs = bool(inputs) and (counts or not explain or how.out is not None or how.format_ is not None)
-    if runs and not counts:
+    _check_arguments(workload, inputs, counts, levels, explain, graph, how)
+    runs = bool(inputs) and (counts or levels or not explain or how.out is not None or how.format_ is not None)
+    # Counts at every level are a table, as matches are.
+    counting = counts and not levels
+    if runs and not (counts or levels):
         _refuse_values(asked)
-    job = prepare(inputs, asked.queries, how, counting=counts) if runs else None
+    job = prepare(inputs, asked.queries, how, counting=counting) if runs else None
     files = job.inputs if job is not None else find_inputs(inputs, how.input_format) if inputs else None
     if graph is not None:
         related = _graph(asked, files)
@@ -95,9 +104,9 @@ def cube(
             click.echo(related.to_json() if how.as_json else str(related) + "\n" * bool(inputs))
     if explain and files is not None:
         compile_loops(quiet=how.silent)
-        click.echo(_explanation(asked, files, counting=counts) + "\n" * runs)
+        click.echo(_explanation(asked, files, counting=counting, levels=levels) + "\n" * runs)
     if job is not None:
-        run_queries(asked.queries, job, asked.options, how, counting=counts)
+        run_queries(asked.queries, job, asked.options, how, counting=counting, levels=levels)
     if graph not in (None, SCREEN):
         _write_graph(related, Path(graph))
         if not how.silent:
@@ -105,10 +114,22 @@ def cube(
 
 
 def _check_arguments(
-    workload: str, inputs: tuple[str, ...], counts: bool, explain: bool, graph: str | None, how: RunOptions
+    workload: str,
+    inputs: tuple[str, ...],
+    counts: bool,
+    levels: bool,
+    explain: bool,
+    graph: str | None,
+    how: RunOptions,
 ) -> None:
     if not inputs:
-        asked = {"--counts": counts, "--explain": explain, "--out": how.out, "--format": how.format_}
+        asked = {
+            "--counts": counts,
+            "--levels": levels,
+            "--explain": explain,
+            "--out": how.out,
+            "--format": how.format_,
+        }
         option = next((name for name, value in asked.items() if value), None)
         if option is not None or graph is None:
             message = f"{option} needs events" if option else "there are no events"
@@ -176,11 +197,11 @@ def _write_graph(graph: CubeGraph, path: Path) -> None:
             temporary.write_text(text, encoding="utf-8")
 
 
-def _explanation(asked: Workload, files: Inputs, *, counting: bool) -> str:
+def _explanation(asked: Workload, files: Inputs, *, counting: bool, levels: bool) -> str:
     """How the queries run, from the first events."""
     from eventcube.cli.arrow_input import scan_events
     from eventcube.explain import SAMPLED_EVENTS, explain_queries
-    from eventcube.match import counting_queries
+    from eventcube.match import counting_queries, queries_at_levels
 
     options = asked.options
     columns = input_columns(files, options.time)
@@ -190,7 +211,8 @@ def _explanation(asked: Workload, files: Inputs, *, counting: bool) -> str:
         if sum(t.num_rows for t in first) >= SAMPLED_EVENTS:
             break
     queries: Mapping[str, Any] = asked.queries
-    if counting:
-        queries, options = counting_queries(queries), replace(options, limit=None)
+    if counting or levels:
+        queries = counting_queries(queries) if counting else queries_at_levels(queries, options)
+        options = replace(options, limit=None)
     text = str(explain_queries(queries, pa.concat_tables(first) if first else columns, options))
     return text if ": computed from " in text else f"{text}\nno query is computed from the matches of another"

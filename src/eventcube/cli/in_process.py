@@ -20,12 +20,23 @@ from eventcube.cli.progress import Reading, working
 from eventcube.cli.query import Asked, each_query
 from eventcube.cli.result_files import new_folder, write_batches
 from eventcube.cli.survey import Check, Survey, first, wanted_by_any
+from eventcube.cube.levels import levels_schema
 from eventcube.engine.counters import Counters
 from eventcube.engine.counts import Counts
 from eventcube.engine.time_text import has_zones
 from eventcube.errors import warn
 from eventcube.language.syntax import Query
-from eventcube.match import COUNTED, counting_queries, find_skipped, limits_of, run, run_counts, warn_unbounded
+from eventcube.match import (
+    COUNTED,
+    counting_queries,
+    find_skipped,
+    limits_of,
+    queries_at_levels,
+    run,
+    run_counts,
+    run_levels,
+    warn_unbounded,
+)
 from eventcube.options import Options
 from eventcube.plan.advice import once_each, warn_of_conditions
 from eventcube.plan.event_columns import PlainColumn, event_columns, flat_columns, plain_batch, plain_schema
@@ -50,9 +61,10 @@ class InProcess:
         less: Inputs | None = None,
         flat: bool = False,
         counting: bool = False,
+        levels: bool = False,
         quiet: bool = False,
     ) -> None:
-        self.asked, self.options, self.quiet = asked, options, quiet
+        self.asked, self.options, self.quiet, self._levels = asked, options, quiet, levels
         with working(f"reading {inputs.shown}", quiet=quiet):
             self.read = self.events = read_events(inputs, options.time)
             if less is not None:
@@ -67,10 +79,12 @@ class InProcess:
         self.columns = self.events.schema
         self._columns: Sequence[PlainColumn] = ()
         # The command warns of mistakes that the events show before the run; see `survey`.
-        if counting:
-            queries, unlimited = counting_queries(queries_by_name(asked)), replace(options, limit=None)
+        if counting or levels:
+            named = queries_by_name(asked)
+            queries = queries_at_levels(named, options) if levels else counting_queries(named)
+            unlimited = replace(options, limit=None)
             self.runtime = Runtime.from_options(queries, unlimited, schema=self.columns, separate=True, advise=False)
-            self.schema = COUNTED
+            self.schema = levels_schema(queries, self.runtime.schemas) if levels else COUNTED
         else:
             self.runtime = Runtime.from_options(asked, options, schema=self.columns, advise=False)
             events = event_columns(asked) if flat and isinstance(asked, Query) else ()
@@ -122,20 +136,26 @@ class InProcess:
         check()
         earliest, total = self.schema.empty_table(), 0
         grouped = isinstance(self.asked, Query) and self.asked.agg
-        order = self.schema.names if grouped else ("end", "start")
+        order = () if self._levels else self.schema.names if grouped else ("end", "start")
         for batch in self.batches():
             total += batch.num_rows
             earliest = pa.concat_tables([earliest, pa.Table.from_batches([batch], self.schema)])
             # Events go by their time.
             columns = [_sortable(earliest.column(name), self.options.time) for name in order]
             names = [str(i) for i in range(len(order))]
-            rows = pc.sort_indices(pa.table(columns, names), [(name, "ascending") for name in names])
-            earliest = earliest.take(rows[:most])
+            # Cells are in the order of the hierarchy.
+            if names:
+                earliest = earliest.take(pc.sort_indices(pa.table(columns, names), [(n, "ascending") for n in names]))
+            earliest = earliest.slice(0, most)
         return earliest, total
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All matches, as they are found."""
         with self._working():
+            if self._levels:
+                limits = limits_of(queries_by_name(self.asked), self.options.limit)
+                yield from run_levels(self.runtime, self.events, limits).to_batches()
+                return
             for batch in run(self.runtime, self.events):
                 yield plain_batch(batch, self._columns)
 

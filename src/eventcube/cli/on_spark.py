@@ -32,7 +32,7 @@ from eventcube.engine.counters import within_limit
 from eventcube.engine.counts import Counts
 from eventcube.errors import EventCubeError, EventCubeWarning, InputError, OptionError
 from eventcube.language.syntax import Query
-from eventcube.match import count_matches, find_matches, find_skipped, limits_of
+from eventcube.match import count_levels, count_matches, find_matches, find_skipped, limits_of
 from eventcube.options import Options
 from eventcube.runtime.ingest import REASON
 from eventcube.runtime.queries import queries_by_name
@@ -146,9 +146,10 @@ class OnSpark:
         less: Inputs | None = None,
         flat: bool = False,
         counting: bool = False,
+        levels: bool = False,
         quiet: bool = False,
     ) -> None:
-        self.asked, self.options, self.left_out = asked, options, 0
+        self.asked, self.options, self.left_out, self._levels = asked, options, 0, levels
         configured = spark_settings(conf)
         refuse_empty(inputs)
         times = check_parquet(inputs, options.time)
@@ -181,7 +182,7 @@ class OnSpark:
                     warnings.filterwarnings("ignore", r"\[EC505\]", EventCubeWarning)
                     self.matches: DataFrame = (
                         self._counted(events)
-                        if counting
+                        if counting or levels
                         else find_matches(events, asked, options, flat=flat, counters=self.counters)
                     )
                 self.schema = arrow_schema(self.matches)
@@ -220,7 +221,7 @@ class OnSpark:
 
     def first(self, most: int, check: Check) -> tuple[pa.Table, int]:
         """The earliest matches, and the number of all."""
-        grouped = isinstance(self.asked, Query) and self.asked.agg
+        grouped = self._levels or (isinstance(self.asked, Query) and self.asked.agg)
         order = self.schema.names if grouped else ["end", "start"]
         self._check(check, matched=False)
         with self.spark.working("matching"):
@@ -268,8 +269,11 @@ class OnSpark:
         self.spark.close()
 
     def _counted(self, events: DataFrame) -> DataFrame:
-        queries, unlimited = queries_by_name(self.asked), replace(self.options, limit=None)
-        counts: DataFrame = count_matches(events, queries, unlimited, counters=self.counters)
+        queries = queries_by_name(self.asked)
+        if self._levels:
+            cells: DataFrame = count_levels(events, queries, self.options, counters=self.counters)
+            return cells
+        counts: DataFrame = count_matches(events, queries, replace(self.options, limit=None), counters=self.counters)
         return counts
 
     def _check(self, check: Check, *, matched: bool) -> None:

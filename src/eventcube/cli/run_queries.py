@@ -65,9 +65,19 @@ def _rows_to_leave_out(path: str) -> Inputs | None:
 
 
 def run_queries(
-    asked: Asked, job: Job, options: Options, how: RunOptions, *, flat: bool = False, counting: bool = False
+    asked: Asked,
+    job: Job,
+    options: Options,
+    how: RunOptions,
+    *,
+    flat: bool = False,
+    counting: bool = False,
+    levels: bool = False,
 ) -> None:
-    """Find all matches, or with `counting` only their number, and write or show them, with a summary."""
+    """Find all matches, and write or show them, with a summary.
+
+    With `counting` only their number, with `levels` the numbers at every level.
+    """
     begun = clock.monotonic()
     compile_seconds = 0.0
     queries = each_query(asked)
@@ -76,7 +86,16 @@ def run_queries(
         from eventcube.cli.in_process import InProcess
 
         loaded = clock.monotonic()
-        runner = InProcess(job.inputs, asked, options, less=job.less, flat=flat, counting=counting, quiet=how.silent)
+        runner = InProcess(
+            job.inputs,
+            asked,
+            options,
+            less=job.less,
+            flat=flat,
+            counting=counting,
+            levels=levels,
+            quiet=how.silent,
+        )
     else:
         from eventcube.cli.on_spark import OnSpark
 
@@ -90,6 +109,7 @@ def run_queries(
             less=job.less,
             flat=flat,
             counting=counting,
+            levels=levels,
             quiet=how.silent,
         )
     try:
@@ -128,7 +148,7 @@ def run_queries(
         out=how.out,
         set_aside_out=how.set_aside if skipped else None,
         set_aside_reasons=survey.set_aside,
-        grouped=isinstance(asked, Query) and bool(asked.agg),
+        grouped=levels or (isinstance(asked, Query) and bool(asked.agg)),
         nested={name: count for name, count in runner.counters.items() if name.startswith(("inner_", "view_"))},
         start_seconds=loaded - begun + runner.start_seconds,
         compile_seconds=compile_seconds,

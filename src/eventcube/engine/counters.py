@@ -17,7 +17,7 @@ class Counters:
     Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups
     are query intervals that views were asked for, intervals those that they recorded, and `view_bytes` is the peak size
     of the views (on Spark: in one task). Reused results are kept matches of a query that others were answered from.
-    Events counted are those that matches were counted by without being made, once for each group that needs it.
+    Events counted are those that matches were counted by without being made, once for each walk over them.
     """
 
     rows: int = 0

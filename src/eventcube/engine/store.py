@@ -224,6 +224,11 @@ class Store:
         return self._positions is not None
 
     @property
+    def cuts(self) -> bool:
+        """Whether a window can begin between events of equal rank."""
+        return self.counts_events and self.ties is not None
+
+    @property
     def width(self) -> int:
         """How far the first and the last event of a match can be from each other, as windows measure it."""
         return self._width

@@ -10,7 +10,15 @@ from typing import Any
 
 import numba
 
-from eventcube.engine import intervals, kernels, min_max_kernels, order_kernels, stage_kernels, type_kernels
+from eventcube.engine import (
+    group_kernels,
+    intervals,
+    kernels,
+    min_max_kernels,
+    order_kernels,
+    stage_kernels,
+    type_kernels,
+)
 from eventcube.engine.compiled import CONFIG, LOOPS, cache_folder
 from eventcube.errors import OptionError
 from eventcube.signals import signals_wait
@@ -32,7 +40,7 @@ TO_CODES = [
     for offset in (types.int32, INT)
 ]
 
-FLOAT = types.float64
+FLOAT, FLAGS = types.float64, types.boolean[::1]
 
 
 def _slide(value: Any) -> tuple[Any, ...]:
@@ -40,6 +48,13 @@ def _slide(value: Any) -> tuple[Any, ...]:
     events = (types.uint8[::1], INTS, INTS, INTS, INT, INTS)
     out = types.Tuple((INTS, FLOAT[::1], value[::1], FLOAT[::1]))
     return (*events, types.UniTuple(INTS, 3), INT, value[::1], value, INTS, INTS, out)
+
+
+def _walk(value: Any) -> tuple[Any, ...]:
+    """The arguments of the loops that count by stages for many groups, for a kind of counts and of values."""
+    events = (types.uint8[::1], INTS, INTS, INTS, INT, INTS)
+    steps = (types.UniTuple(INTS, 3), INT, FLAGS, FLAGS)
+    return (*events, *steps, INTS, INTS, value[::1], types.boolean, value, value[:, ::1], value[:, ::1])
 
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
@@ -82,6 +97,10 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     stage_kernels.slide_whole_sums: [_slide(INT)],
     stage_kernels.slide_float_sums: [_slide(FLOAT)],
     stage_kernels.slide_least: [_slide(INT), _slide(FLOAT)],
+    group_kernels.walk_counts: [_walk(INT), _walk(FLOAT)],
+    group_kernels.walk_sums: [_walk(INT), _walk(FLOAT)],
+    group_kernels.walk_least: [_walk(INT), _walk(FLOAT)],
+    group_kernels.kept_rows: [(types.uint8[::1], INTS, INT, INTS, FLAGS, FLAGS)],
     type_kernels.name_table: [(WORDS, WORDS, INTS, INT)],
     type_kernels.ends_of: [(INTS, BYTES)],
     type_kernels.names_to_codes: TO_CODES,

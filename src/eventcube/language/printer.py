@@ -130,6 +130,8 @@ def print_item(item: s.Item) -> str:
             shown = write_name(name)
         case s.Level(name, level):
             shown = f"{write_name(name)} AT LEVEL {level}"
+        case s.Levels(name):
+            shown = f"{write_name(name)} AT EVERY LEVEL"
         case s.Every(value, microseconds):
             shown = f"{print_value(value)} EVERY {write_duration(microseconds)}"
         case value:
@@ -148,7 +150,7 @@ def column_name(column: s.Item | s.Aggregate) -> str:
     match column:
         case s.Item(alias=str() as alias) | s.Aggregate(alias=str() as alias):
             return alias
-        case s.Item(s.Variable(name)):
+        case s.Item(s.Variable(name) | s.Levels(name)):
             return name
         case s.Item():
             return print_item(column)

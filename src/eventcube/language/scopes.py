@@ -19,6 +19,7 @@ from eventcube.language.syntax import (
     Component,
     Item,
     Level,
+    Levels,
     Not,
     Or,
     Part,
@@ -163,8 +164,8 @@ class _Scopes:
 
     def _check_result(self, node: Item | Value) -> None:
         value = node.value if isinstance(node, Item) else node
-        named: list[Variable | Level | Attribute] = (
-            [value] if isinstance(value, Variable | Level) else list(attributes(value))
+        named: list[Variable | Level | Levels | Attribute] = (
+            [value] if isinstance(value, Variable | Level | Levels) else list(attributes(value))
         )
         for each in named:
             name = each.var if isinstance(each, Attribute) else each.name

@@ -289,6 +289,17 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Levels:
+    """A group for the type of an event, and one for each type above it, as `Cube.counts` asks for.
+
+    It is no part of the language: printed, `c AT EVERY LEVEL` cannot be read again.
+    """
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Every:
     """`c.ts EVERY 1 hour`: the start of the bucket of that length that a time lies in."""
 
@@ -301,7 +312,7 @@ class Every:
 class Item:
     """One thing that RETURN or GROUPBY lists, with the name its column gets (AS), if one was given."""
 
-    value: Variable | Level | Every | Value
+    value: Variable | Level | Levels | Every | Value
     alias: str | None = None
     span: Span = _span()
 

@@ -27,6 +27,8 @@ COUNT_CALL, WEIGHT_CALL, MAKE_CALL = 55_000.0, 110_000.0, 48_000.0
 # One event by which matches are counted: to put it in order, in each walk so much for each of its steps and so many
 # stages, and what an argument adds to that.
 IN_LINE, WALK, AT_ONCE, WEIGHT = 4.0, 5.0, 8, 9.0
+# One number of a combination of groups that is added up, and what an argument adds to that.
+NUMBER, WEIGHED_NUMBER = 0.3, 0.6
 # One match that is folded into its group, and each of its values.
 FOLD, FOLD_VALUE = 16.0, 8.0
 # To weigh both ways.
@@ -34,6 +36,7 @@ WEIGHING = 80_000.0
 # Matches are made until that has cost so many times what it costs to count them.
 MOST = 2.0
 
+_LEAST = ("MIN", "MAX")
 # The two ways, by name.
 COUNTING, MAKING = "counting by stages", "making matches"
 NOT_SPLIT: Mapping[int, int] = MappingProxyType({})
@@ -63,6 +66,17 @@ def walking_cost(
     return prod(groups.values()) * cost
 
 
+def together_cost(counting: Counting, results: Results, sizes: Mapping[int, int], combinations: int) -> float:
+    """What it costs to count many combinations of groups together: numbers are added up for each of them."""
+    arguments = {
+        (a.function if a.function in _LEAST else "", a.argument) for a in results.agg if a.argument is not None
+    }
+    plain, weighed = walks = Walks(2, len(arguments))
+    numbers = sum(sizes[slot] for slot in counting.stages.last_slots) * counting.stages.final * combinations
+    added = (plain + weighed) * NUMBER + weighed * WEIGHED_NUMBER
+    return walking_cost(counting.stages, sizes, walks) + numbers * added
+
+
 def walks_of(counting: Counting, results: Results, *, counted: bool = False) -> Walks:
     """The walks that the aggregates of a query take; `counted`: beside one that tells how many matches there are."""
     summed, least = set(), set()
@@ -74,7 +88,7 @@ def walks_of(counting: Counting, results: Results, *, counted: bool = False) -> 
         slots = frozenset(counting.difference(expression) or ()) & counting.inner
         if counting.inside(expression) is None and not slots:
             continue
-        if aggregate.function in ("MIN", "MAX"):
+        if aggregate.function in _LEAST:
             least.add((aggregate.function, expression))
         else:
             summed.add(expression)

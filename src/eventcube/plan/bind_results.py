@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,12 @@ import pyarrow as pa
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import Diagnostic, Span, did_you_mean
 from eventcube.language.printer import column_name, print_value
-from eventcube.language.syntax import Aggregate, Attribute, Column, Every, Item, Level, Query, Value, Variable
+from eventcube.language.syntax import Aggregate, Attribute, Column, Every, Item, Level, Levels, Query, Value, Variable
 from eventcube.nodes import children, with_children
 from eventcube.plan.bind_expressions import ExpressionBinder
 from eventcube.plan.expressions import GROUP, ColumnRef, Constant, Expression, Translate
 from eventcube.plan.functions import Report
+from eventcube.plan.levels import LevelKey, level_key
 from eventcube.plan.logical import AggregateColumn, EventColumn, Results, Slot, ValueColumn
 from eventcube.plan.result import aggregate_type, computed, group_columns
 from eventcube.schema import EventSchema, GroupColumns, Kind
@@ -49,6 +50,7 @@ class ResultBinder:
             tuple(self._aggregate(a) for a in query.agg),
             len(query.agg),
             per=None if query.per is None else self._event(query.per, query.per.name),
+            levels=tuple(self._level_keys()),
         )
         return self._having(results) if query.having else results
 
@@ -69,6 +71,8 @@ class ResultBinder:
                 value: Expression = self._type(variable, "group by")
             case Level() as level:
                 value = _NULL if self._slot(level.name) is None else self._level(level)
+            case Levels() as levels:
+                value = self._type(levels, "roll up")
             case Every() as every:
                 value = self._binder().bucket(every) if self.resolved(every.value) else _NULL
             case unbound:
@@ -94,7 +98,7 @@ class ResultBinder:
             return type_
         return Translate(type_, self.concepts.at_level(level.level))
 
-    def _type(self, variable: Variable | Level, purpose: str) -> Expression:
+    def _type(self, variable: Variable | Level | Levels, purpose: str) -> Expression:
         """The type of a variable's event."""
         slot = self._slot(variable.name)
         if self.schema.type is None:
@@ -103,6 +107,13 @@ class ResultBinder:
         if slot is None or self.schema.type is None:
             return _NULL
         return self._binder().column(slot, self.schema.type)
+
+    def _level_keys(self) -> Iterator[LevelKey]:
+        types = {slot.name: slot.type for slot in self.slots}
+        for number, item in enumerate(self.query.group_by):
+            top = types.get(item.value.name) if isinstance(item.value, Levels) else None
+            if top is not None:
+                yield level_key(number, f"{column_name(item)}_level", top, self.concepts or Concepts({}))
 
     def _key(self, item: Item) -> ValueColumn:
         key = self._column(item)

@@ -12,7 +12,7 @@ from eventcube.plan.logical import AggregateColumn, Computed, LogicalQuery
 from eventcube.plan.stages import NoStagesError, Stages, stages_of
 from eventcube.schema import Kind
 
-# So many groups of components between the first and the last are counted one by one.
+# So many combinations of groups are counted one by one, where they cannot be counted together.
 MOST_SPLITS = 256
 
 
@@ -22,8 +22,9 @@ class Counting:
 
     Each match is ascribed to its event of one of the slots `anchors`: its last one, or with `forward` its first; if
     several events of equal rank can be that, there are none, and matches are ascribed to all of them together. Groups
-    that depend on events of the slots in `split` are counted one by one. `due_last`: the anchors are due, else the
-    events at the other end. All events of a match agree on the columns `keys`; slots of `optional` may not be taken.
+    that depend on events of the slots in `split` are counted by combinations. `due_last`: the anchors are due, else the
+    events at the other end. All events of a match agree on the columns `keys`; slots of `optional` may not be taken,
+    and no match has both of two that are `excluded`.
     """
 
     stages: Stages
@@ -34,6 +35,7 @@ class Counting:
     keys: tuple[str, ...]
     optional: frozenset[int] = frozenset()
     time: str = ""
+    excluded: frozenset[tuple[int, int]] = frozenset()
 
     def difference(self, expression: Expression) -> tuple[int, int] | None:
         """The slots of which a value is the time of the first less that of the second; None for another value."""
@@ -106,10 +108,6 @@ def _candidates(logical: LogicalQuery, stages: Stages, forward: bool) -> Iterato
             continue
         counting = _counting(logical, oriented, anchors, forward=backwards, due_last=backwards == forward)
         split = {slot for key in logical.results.group_by for slot in counting.free(key.value.expression)} - {*anchors}
-        optional = [logical.slots[slot].name for slot in sorted(split) if logical.slots[slot].alternatives]
-        if optional:
-            reasons.append(f"{optional[0]} of GROUPBY is in an alternative of OR")
-            continue
         per = logical.results.per
         if per is not None and (not counting.due_last or anchors != (per.slot,)):
             reasons.append(f"rows per {per.name} are not those of the events by which matches are due")
@@ -161,7 +159,9 @@ def _counting(
 ) -> Counting:
     keys = (*logical.schema.partition_by, *logical.key)
     optional = frozenset(slot.index for slot in logical.positive if slot.alternatives)
-    return Counting(stages, forward, anchors, (), due_last, keys, optional, logical.schema.time)
+    pairs = [(one, other) for one in logical.positive for other in logical.positive if one.index in optional]
+    excluded = frozenset((one.index, other.index) for one, other in pairs if logical.exclusive(one, other))
+    return Counting(stages, forward, anchors, (), due_last, keys, optional, logical.schema.time, excluded)
 
 
 def _check_values(logical: LogicalQuery) -> None:

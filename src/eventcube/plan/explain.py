@@ -10,7 +10,7 @@ import pyarrow as pa
 from eventcube.language.printer import print_qual, print_query, print_window
 from eventcube.language.syntax import CountWindow, Query
 from eventcube.options import Options
-from eventcube.plan.counting import MOST_SPLITS, Counting, NoCounting
+from eventcube.plan.counting import Counting, NoCounting
 from eventcube.plan.flat_queries import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.never_applied import no_match_has
@@ -99,7 +99,7 @@ def _stages(counting: Counting, logical: LogicalQuery) -> Iterator[str]:
             yield f"  !{slot.name}: ends what waits in {names.get(step.stage, f'stage {step.stage}')}"
     split = ", ".join(logical.slots[slot].name for slot in counting.split)
     if split:
-        yield f"  once for each group of {split}; where these are more than {MOST_SPLITS}, all matches are made"
+        yield f"  with a number for each group of {split}"
 
 
 def _split(logical: LogicalQuery) -> str:

@@ -296,7 +296,11 @@ def _query(query: syntax.Query, flat: _Flat, *, alone: bool) -> syntax.Query:
 def _returned(item: syntax.Item, dropped: set[str]) -> syntax.Item:
     """The item, or null under its name if it is of an alternative that is not taken."""
     value = item.value
-    used = {value.name} if isinstance(value, syntax.Variable | syntax.Level) else {a.var for a in attributes(value)}
+    used = (
+        {value.name}
+        if isinstance(value, syntax.Variable | syntax.Level | syntax.Levels)
+        else {a.var for a in attributes(value)}
+    )
     return syntax.Item(syntax.Literal(None), column_name(item)) if used & dropped else item
 
 

@@ -19,6 +19,7 @@ from eventcube.language.syntax import Attribute, CountWindow, Qual, Query, TimeW
 from eventcube.options import ITERATIVE
 from eventcube.plan.dictionary import Dictionary
 from eventcube.plan.expressions import Condition, Expression
+from eventcube.plan.levels import LevelKey
 from eventcube.schema import EventSchema, Kind
 
 
@@ -212,7 +213,7 @@ class Results:
     event of `per`.
 
     `agg` has the aggregates that AGG lists, `listed` of them, and then those that only HAVING uses. In `having` the
-    columns of the groups are k0, k1, … (keys) and a0, a1, … (aggregates).
+    columns of the groups are k0, k1, … (keys) and a0, a1, … (aggregates). The keys of `levels` are rolled up.
     """
 
     returns: tuple[EventColumn | ValueColumn, ...] = ()
@@ -221,6 +222,7 @@ class Results:
     listed: int = 0
     having: tuple[Condition, ...] = ()
     per: EventColumn | None = None
+    levels: tuple[LevelKey, ...] = ()
 
     @property
     def only_counts(self) -> bool:

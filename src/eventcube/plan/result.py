@@ -34,13 +34,20 @@ def result_schema(logical: LogicalQuery) -> pa.Schema:
 
 
 def group_schema(results: Results) -> pa.Schema:
-    """The columns of the groups: the keys, or the event that each row is for, then the aggregates."""
+    """The columns of the groups: the keys, or the event that each row is for, then the aggregates.
+
+    Beside a key that is rolled up stands its level.
+    """
     types, aggregates = group_columns(results), results.agg[: results.listed]
     event = [] if results.per is None else [pa.field(results.per.name, results.per.type, nullable=False)]
-    names = [*(key.name for key in results.group_by), *(aggregate.name for aggregate in aggregates)]
-    internal_names = [f"k{i}" for i in range(len(results.group_by))] + [f"a{i}" for i in range(results.listed)]
-    columns = [types.field(internal).with_name(name) for internal, name in zip(internal_names, names, strict=True)]
-    return pa.schema([*event, *columns])
+    levels = {key.number: [pa.field(key.name, pa.int64())] for key in results.levels}
+    keys = [
+        field
+        for i, key in enumerate(results.group_by)
+        for field in (types.field(f"k{i}").with_name(key.name), *levels.get(i, ()))
+    ]
+    columns = [types.field(f"a{i}").with_name(aggregate.name) for i, aggregate in enumerate(aggregates)]
+    return pa.schema([*event, *keys, *columns])
 
 
 def group_columns(results: Results) -> pa.Schema:

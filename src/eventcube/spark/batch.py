@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from eventcube.cube.levels import levels_schema
 from eventcube.engine.aggregate import ESTIMATE
 from eventcube.engine.counts import Counts
 from eventcube.engine.reuse.derive import plan_shared
@@ -22,14 +23,14 @@ from eventcube.plan.advice import warn_of_conditions
 from eventcube.plan.event_columns import event_columns
 from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.planned import Planned
-from eventcube.plan.result import result_schema
+from eventcube.plan.result import group_schema, result_schema
 from eventcube.plan.workload import WorkloadPlan, plan_workload
 from eventcube.runtime.queries import Queries, check_options, queries_by_name
 from eventcube.runtime.watermark import microseconds_of
 from eventcube.schema import HALO, INTERNAL, EventSchema
 from eventcube.spark.columns import Batches, arrow_schema, column, map_batches
 from eventcube.spark.counters import AddCounters, observe_rows, task_counters
-from eventcube.spark.groups import COUNTED, Merge, MergeCounts, not_closing, partial_schema
+from eventcube.spark.groups import COUNTED, GROUPS, Merge, MergeCounts, MergeLevels, in_tasks, partial_schema
 from eventcube.spark.limit import ORDER, OrderKeys, tie_breakers, with_order
 from eventcube.spark.origin import Origin
 from eventcube.spark.pack import PACKED, TASK, Pack, unpacked
@@ -106,6 +107,22 @@ def count_dataframe(
     counted = batch.counts(limits)
     check_workers(table.sparkSession)
     return counted
+
+
+def levels_dataframe(
+    events: DataFrame | SparkSession,
+    queries: Mapping[str, Query],
+    limits: Mapping[str, int],
+    options: Options,
+    *,
+    counters: Counts | None = None,
+) -> DataFrame:
+    """The cells of the queries, in as few passes over the events as there can be."""
+    check_options(queries, options)
+    table = one_table(events, queries)
+    cells = _Call(options, False, counters).batch(table, queries, single=False).levels(limits)
+    check_workers(table.sparkSession)
+    return cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +208,23 @@ class _Batch(Request):
 
     def counts(self, limits: Mapping[str, int]) -> DataFrame:
         """The number of matches of each query, in the order of the queries."""
-        partial = reduce(DataFrame.union, [self._counted(pass_) for pass_ in passes(self.plans)])
+        partial = reduce(DataFrame.union, [self._counted(pass_, COUNTED) for pass_ in passes(self.plans)])
         # A row for each task is little, and one for each query is all that is left.
         no_match = self.events.sparkSession.range(1).select(F.lit("").alias("query"), F.lit(0).cast("bigint"))
         return map_batches(partial.union(no_match).repartition(1), MergeCounts(tuple(self.plans), limits), COUNTED)
 
-    def _counted(self, pass_: Pass) -> DataFrame:
-        return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), COUNTED)
+    def _counted(self, pass_: Pass, result: pa.Schema) -> DataFrame:
+        return self._run_tasks(pass_, (PlanGroup(self._planned(pass_)),), result)
+
+    def levels(self, limits: Mapping[str, int]) -> DataFrame:
+        """The cells of each query: tasks return its groups at the finest types, which are merged and rolled up."""
+        partial = reduce(DataFrame.union, [self._counted(pass_, GROUPS) for pass_ in passes(self.plans)])
+        no_match = F.explode(F.array(*map(F.lit, self.plans))).alias("query"), F.lit(None).cast("binary")
+        partial = partial.union(self.events.sparkSession.range(1).select(*no_match))
+        results = {name: plan.logical.results for name, plan in self.plans.items()}
+        queries = {name: plan.logical.query for name, plan in self.plans.items()}
+        schema = levels_schema(queries, {name: group_schema(own) for name, own in results.items()})
+        return map_batches(partial.repartition(len(results), "query"), MergeLevels(results, schema, limits), schema)
 
     def planned(self) -> list[WorkloadPlan]:
         """The plan of each pass; queries with LIMIT run by themselves."""
@@ -270,7 +297,7 @@ class _Batch(Request):
 
     def _task_plans(self, pass_: Pass) -> dict[str, Planned]:
         """The plans over the columns of the tasks: only those needed, and the slice as part of the key."""
-        return {n: not_closing(plan) for n, plan in self.plans_over(self._task_schema(pass_), pass_).items()}
+        return {n: in_tasks(plan) for n, plan in self.plans_over(self._task_schema(pass_), pass_).items()}
 
     def _task_schema(self, pass_: Pass) -> EventSchema:
         fields = [self.columns.field(name) for name in self.needed_columns(list(pass_.plans.values()))]

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from eventcube.cube.levels import in_columns
 from eventcube.engine.aggregate import ESTIMATE, Groups
 from eventcube.engine.counters import MOST_COUNTED, within_limit
+from eventcube.engine.levels import group_rows
 from eventcube.plan.logical import Computed, Results
 from eventcube.plan.planned import Planned
 from eventcube.plan.result import group_columns
@@ -17,11 +19,16 @@ from eventcube.schema import Kind, plain_type
 
 # How many matches each query has.
 COUNTED = pa.schema([("query", pa.string()), ("matches", pa.int64())])
+# Partial groups of several queries, as an Arrow stream in each row, or none.
+GROUPS = pa.schema([("query", pa.string()), ("groups", pa.binary())])
+# A stream has no more groups than this.
+_STREAM_ROWS = 1 << 16
 
 
-def not_closing(planned: Planned) -> Planned:
-    """The plan with groups that no task gives before they are merged with those of others."""
-    sink = replace(planned.physical.sink, closing=())
+def in_tasks(planned: Planned) -> Planned:
+    """The plan with groups that no task gives, or rolls up, before they are merged with those of others."""
+    sink = planned.physical.sink
+    sink = replace(sink, closing=(), results=replace(sink.results, levels=()))
     return replace(planned, physical=replace(planned.physical, sink=sink))
 
 
@@ -54,6 +61,17 @@ def partial_batches(groups: Groups, schema: pa.Schema) -> Iterator[pa.RecordBatc
     partial = groups.partial
     if partial is not None:
         yield from partial.select(schema.names).cast(schema, safe=False).to_batches()
+
+
+def streamed_groups(name: str, groups: Groups) -> Iterator[pa.RecordBatch]:
+    """The partial groups of a task for one of several queries."""
+    for batch in partial_batches(groups, partial_schema(groups.results)):
+        for at in range(0, batch.num_rows, _STREAM_ROWS):
+            stream = pa.BufferOutputStream()
+            with pa.ipc.new_stream(stream, batch.schema) as writer:
+                writer.write_batch(batch.slice(at, _STREAM_ROWS))
+            content = pa.array([stream.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([pa.array([name]), content], schema=GROUPS)
 
 
 class Merge:
@@ -89,3 +107,21 @@ class MergeCounts:
         numbers = {name: total[name] if total[name] < MOST_COUNTED else None for name in self.names}
         counts = [within_limit(numbers[name], self.limits.get(name)) for name in self.names]
         yield pa.RecordBatch.from_arrays([pa.array(self.names), pa.array(counts, pa.int64())], schema=COUNTED)
+
+
+class MergeLevels:
+    """The function of the last stage for counts at every level: merges the groups of queries, and rolls them up."""
+
+    def __init__(self, results: Mapping[str, Results], schema: pa.Schema, limits: Mapping[str, int]) -> None:
+        self.results, self.schema, self.limits = dict(results), schema, dict(limits)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        merged: dict[str, Groups] = {}
+        for batch in batches:
+            for name, content in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+                groups = merged.setdefault(name, Groups(self.results[name]))
+                if content.is_valid:
+                    groups.add_partial(pa.ipc.open_stream(content.as_buffer()).read_all())
+        for name in self.results:
+            if name in merged:
+                yield in_columns(name, group_rows(merged[name]), self.schema, self.limits.get(name))

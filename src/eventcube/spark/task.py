@@ -20,7 +20,7 @@ from eventcube.runtime.workload import Result, Workload
 from eventcube.schema import EventSchema
 from eventcube.spark.counters import AddCounters
 from eventcube.spark.external_sort import Budget, Sorter, in_order
-from eventcube.spark.groups import COUNTED, partial_batches
+from eventcube.spark.groups import COUNTED, GROUPS, partial_batches, streamed_groups
 from eventcube.spark.limit import OrderKeys
 
 # Spark converts batches of this size to rows fastest: larger ones do not fit its caches.
@@ -117,6 +117,13 @@ class _Runner:
             numbers = [query.counters.matches for query in queries.values()]
             matches = pa.array([None if n == MOST_COUNTED else n for n in numbers], pa.int64())
             yield pa.RecordBatch.from_arrays([pa.array(queries, pa.string()), matches], schema=COUNTED)
+            return
+        if self.task.result.equals(GROUPS):
+            for _ in results:
+                pass
+            for name, query in self.workload.engine.queries.items():
+                assert isinstance(query.sink, GroupSink)
+                yield from streamed_groups(name, query.sink.groups)
             return
         sink = next(iter(self.workload.engine.queries.values())).sink
         if not isinstance(sink, GroupSink):

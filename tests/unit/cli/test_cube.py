@@ -89,6 +89,37 @@ def test_counts_as_csv_and_in_files(ask: Call, here: Path) -> None:
     assert pa_csv.read_csv(here / "counts" / "part-00000.csv")["matches"].to_pylist() == list(FOUND.values())
 
 
+def test_counts_at_every_level(ask: Call, here: Path) -> None:
+    result = ask("--levels")
+    assert result.stdout.count("Texas") == 2
+    assert result.stderr.startswith("15 groups of 3 queries in 6 events, ")
+    lines = ask("--counts", "--levels", "--format", "csv", "-q").stdout.splitlines()
+    assert lines[:3] == [
+        '"query","a","a_level","b","b_level","matches"',
+        '"north","Texas",1,"Oklahoma",1,4',
+        '"north","Texas",1,"Tulsa",2,4',
+    ]
+    assert len(lines) == 16
+    ask("--levels", "--out", "cells.parquet")
+    cells = pq.read_table(here / "cells.parquet").to_pylist()
+    top = {row["query"]: row["matches"] for row in reversed(cells)}
+    assert top == FOUND
+    ask("--levels", "--out", "limited.parquet", "--limit", "2")
+    assert max(pq.read_table(here / "limited.parquet")["matches"].to_pylist()) == 2
+    plan = ask("--levels", "--explain").stdout
+    assert "GROUPBY a AT EVERY LEVEL, b AT EVERY LEVEL AGG COUNT(*) AS matches" in plan
+
+
+def test_levels_need_a_hierarchy_and_events(call: Call, here: Path) -> None:
+    (here / "flat.yaml").write_text(
+        "queries:\n  q: PATTERN SEQ(DallasBus a, Tulsa b) WITHIN 1 hour\n", encoding="utf-8"
+    )
+    result = call("cube", "flat.yaml", "readings.csv", "--no-spark", "--type", "place", "--levels")
+    assert "EC458]: there is no hierarchy of types" in result.stderr
+    result = call("cube", "moves.yaml", "--levels", "--graph", "-")
+    assert "EC475]: --levels needs events" in result.stderr
+
+
 def test_counts_are_part_of_the_summary_as_json(ask: Call) -> None:
     summary = json.loads(ask("--counts", "--json").stdout)
     assert summary["counts"] == FOUND

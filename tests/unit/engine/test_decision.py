@@ -138,9 +138,26 @@ def test_after_giving_up_matches_are_counted_for_some_calls() -> None:
     assert "gave up making them 1 time" in told
 
 
-def test_groups_that_are_too_many_to_be_counted_one_by_one_are_made_at_once() -> None:
+@pytest.mark.parametrize(("window", "way"), [("40 us", (True, False)), ("4 ms", (False, True))])
+def test_many_groups_are_counted_together_if_there_are_many_matches_for_each(
+    window: str, way: tuple[bool, bool]
+) -> None:
     table = spread()
-    query = f"{MANY.replace('2 ms', '40 us')} GROUPBY b.x, b.y AGG COUNT(*) AS n"
+    query = f"{MANY.replace('2 ms', window)} GROUPBY b.x, b.y AGG COUNT(*) AS n"
+    runtime = run(query, table)
+    assert runtime.way == way
+    (told,) = runtime.choices
+    assert "counting by stages " in told
+    other = run(query, table, aggregates="enumerate" if way[1] else "count")
+    assert other.way == (way[1], way[0])
+    assert runtime.found == other.found
+
+
+def test_groups_that_are_too_many_to_be_counted_one_by_one_are_made_at_once() -> None:
+    """In windows of events that can begin between events of equal rank."""
+    table = spread()
+    table = table.set_column(0, "ts", pa.array([i // 2 for i in range(table.num_rows)], pa.timestamp("us")))
+    query = f"{MANY.replace('2 ms', '40 events')} GROUPBY b.x, b.y AGG COUNT(*) AS n"
     runtime = run(query, table)
     assert runtime.way == (True, False)
     (told,) = runtime.choices

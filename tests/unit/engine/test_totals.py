@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import eventcube as ec
-from eventcube.engine.counting import splits
+from eventcube.engine.sinks import totals
 from eventcube.errors import EventCubeWarning
 
 COLUMNS = {"ts": pa.int64(), "kind": pa.string(), "k": pa.int64(), "x": pa.int64(), "y": pa.float64()}
@@ -50,6 +50,11 @@ CASES = {
         "PATTERN AND(A a, C c) WITHIN 9 us AGG COUNT(c.x) AS n, MAX(a.x) AS m, SUM(a.x) AS s",
         events((1, "A", 1, 7, None), (2, "C", 1, 3, None), (3, "A", 1, 5, None), (3, "C", 1, None, None)),
         (1, 1),
+    ),
+    "an argument that has a value without its event, by a group in an alternative": (
+        "PATTERN OR(SEQ(C c, B b), A a) GROUPBY c AS g AGG MIN(COALESCE(b.x, 5)) AS m",
+        events((1, "A", 1, 1, 1.0)),
+        (),
     ),
     "an argument with a value though its event is not there": (
         "PATTERN OR(B a, B b) WITHIN 9 us AGG COUNT(COALESCE(a.x, 5)) AS n",
@@ -109,7 +114,7 @@ def test_many_groups_in_the_middle_are_taken_from_matches(monkeypatch: pytest.Mo
     counters: list[dict[str, int]] = []
     rows = []
     for most in (3, 4):
-        monkeypatch.setattr(splits, "MOST_SPLITS", most)
+        monkeypatch.setattr(totals, "MOST_COMBINATIONS", most)
         runtime = ec.Runtime(query, type="kind")
         rows.append(Counter(str(row) for b in (*runtime.push(table), *runtime.finish()) for row in b.to_pylist()))
         counters.append(runtime.counters)

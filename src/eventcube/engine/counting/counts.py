@@ -67,6 +67,15 @@ class Found:
     values: Array | None = None
     value_estimates: Array | None = None
 
+    @property
+    def matches(self) -> int:
+        """How many matches there are in all, about that many if 64 bits cannot hold them."""
+        estimate = float(self.estimates.sum())
+        # As near the bound of 64 bits as floats cannot tell, the number modulo 2**64 is still the number.
+        if self.counts is not None and estimate < 1.5 * 2.0**63:
+            return int(self.counts.sum()) % 2**64
+        return int(min(estimate, 1e308))
+
     def of_step(self, step: int, slot: int) -> Found:
         """Those that take a step, which is that of a slot."""
         kept = self.steps == step
@@ -94,7 +103,8 @@ class StageCounts:
         return self._only.get(slot, self.store.stack(slot).rows)
 
     @cached_property
-    def _events(self) -> OrderedEvents:
+    def events(self) -> OrderedEvents:
+        """The events in the order of the walk."""
         stacks = [self.stack(slot) for slot in self.layout.slots]
         return ordered_events(self.store, stacks, forward=self.counting.forward)
 
@@ -116,14 +126,14 @@ class StageCounts:
         """What sums over so many matches are about, to tell if they fit 64 bits; none adds more than the greatest."""
         most = matches * greatest
         # Where positive and negative numbers cancel, what is left of a float need not tell whether the sum fits.
-        error = most * (len(self._events.codes) + 1.0) * len(self.layout.numbers) * 2.0**-52
+        error = most * (len(self.events.codes) + 1.0) * len(self.layout.numbers) * 2.0**-52
         unclear = (error >= _BOUND / 4) & (np.abs(estimates) < 2 * _BOUND)
         estimates = np.where(unclear, np.copysign(2 * _BOUND, estimates), estimates)
         return np.where(most < _BOUND / 2, whole.astype(np.float64), estimates)
 
     def _slide(self, kind: int, weights: Weights | None = None) -> Found:
         """One walk over the events."""
-        layout, events = self.layout, self._events
+        layout, events = self.layout, self.events
         value_type = np.dtype(np.int64) if weights is None else weights.dtype
         identity = NO_VALUE[value_type] if kind == LEAST else value_type.type(0)
         of_events = np.full(0 if weights is None else len(events.codes), identity)

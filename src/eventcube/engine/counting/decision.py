@@ -19,6 +19,7 @@ from eventcube.optimizer.aggregates import (
     AggregateChoice,
     Budget,
     making_cost,
+    together_cost,
     walking_cost,
     walks_of,
 )
@@ -72,7 +73,11 @@ class CountableQuery:
         """What both ways should cost; too many groups to be counted one by one rule out that."""
         groups = sampled_groups(self.counting, Output(self.plan, execution))
         costs = {MAKING: self.making_cost(execution)}
-        if prod(groups.values()) <= MOST_SPLITS:
+        if groups and not execution.store.cuts:
+            costs[COUNTING] = together_cost(
+                self.counting, self.plan.sink.results, self._sizes(rows), prod(groups.values())
+            )
+        elif prod(groups.values()) <= MOST_SPLITS and not self.counting.optional & groups.keys():
             costs[COUNTING] = self.counting_cost(rows, groups)
         return Costs(costs)
 
@@ -81,8 +86,11 @@ class CountableQuery:
 
         `counted`: beside a walk that tells how many matches there are.
         """
-        sizes = {slot: len(rows.stacks[self._stacks[slot]]) for slot in self.counting.stages.slots}
-        return walking_cost(self.counting.stages, sizes, self._walks[counted], groups)
+        return walking_cost(self.counting.stages, self._sizes(rows), self._walks[counted], groups)
+
+    def _sizes(self, rows: Rows) -> dict[int, int]:
+        """How many events each slot has."""
+        return {slot: len(rows.stacks[self._stacks[slot]]) for slot in self.counting.stages.slots}
 
     def making_cost(self, execution: Execution) -> float:
         """What it should cost to make all matches."""

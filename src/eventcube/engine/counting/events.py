@@ -55,7 +55,7 @@ def ordered_events(store: Store, stacks: Sequence[Ints], *, forward: bool) -> Or
     codes = 2 * numbers
     if not store.all_have(_DUE):
         codes += ~store.has_state(rows, _DUE)
-    cuts = store.counts_events and ties is not None
+    cuts = store.cuts
     by_row = np.argsort(places, kind="stable") if cuts else np.zeros(0, np.int64)
     metric = store.measure(rows[by_row] if cuts else rows)
     return OrderedEvents(

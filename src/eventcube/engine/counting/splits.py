@@ -28,7 +28,12 @@ class Split:
 
 
 def splits_of(counting: Counting, output: Output) -> list[Split] | None:
-    """The parts that are counted one by one: one, of all matches, if none are split; None if they are too many."""
+    """The parts that are counted one by one: one, of all matches, if none are split; None if they are too many.
+
+    Nor are there such parts by an event that matches need not have.
+    """
+    if counting.optional & {*counting.split}:
+        return None
     groups: list[list[Split]] = []
     for slot in counting.split:
         groups.append(_groups_of(counting, slot, output.store.stack(slot).rows, output))
@@ -44,10 +49,16 @@ def splits_of(counting: Counting, output: Output) -> list[Split] | None:
 
 
 def sampled_groups(counting: Counting, output: Output) -> dict[int, int]:
-    """How many groups there are at least for each slot by which matches are split."""
+    """How many groups there are at least for each slot by which matches are split.
+
+    One of them is for matches without its event, if there can be any.
+    """
     stacks = {slot: output.store.stack(slot).rows for slot in counting.split}
     sampled = {slot: rows[:: max(1, len(rows) // _SAMPLE)] for slot, rows in stacks.items()}
-    return {slot: max(1, len(_groups_of(counting, slot, rows, output))) for slot, rows in sampled.items()}
+    return {
+        slot: max(1, len(_groups_of(counting, slot, rows, output)) + (slot in counting.optional))
+        for slot, rows in sampled.items()
+    }
 
 
 def _groups_of(counting: Counting, slot: int, rows: Ints, output: Output) -> list[Split]:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine.aggregate import ESTIMATE, Groups, foldable, single_array, summable
-from eventcube.engine.counting.counts import NO_VALUE, Found, StageCounts, Weights
+from eventcube.engine.aggregate import ESTIMATE, Groups, foldable
+from eventcube.engine.counting.arguments import as_summable, sortable, value_at
+from eventcube.engine.counting.counts import Found, StageCounts, Weights
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.output import Output
 from eventcube.engine.table import Table
@@ -36,12 +37,7 @@ class Totals:
     @property
     def matches(self) -> int:
         """How many matches there are, about that many if 64 bits cannot hold them."""
-        base = self._base
-        estimate = float(base.estimates.sum())
-        # As near the bound of 64 bits as floats cannot tell, the number modulo 2**64 is still the number.
-        if base.counts is not None and estimate < 1.5 * 2.0**63:
-            return int(base.counts.sum()) % 2**64
-        return int(min(estimate, 1e308))
+        return self._base.matches
 
     def tables(self) -> Iterator[pa.Table]:
         """For each slot whose events end matches: a row for each of these events with its keys, counts and sums."""
@@ -67,10 +63,7 @@ class Totals:
         return pa.table(columns)
 
     def _at(self, value: Computed, slot: int, table: Table) -> pa.Array:
-        """A value at the events that end matches, which is of one that is not there if other matches end with it."""
-        for other in self.counting.free(value.expression) - {slot}:
-            table = table.absent([other])
-        return self.output.value(table, self.counting.at(value, slot))
+        return value_at(self.output, self.counting, value, slot, table[slot])
 
     # The columns of an aggregate.
 
@@ -134,7 +127,7 @@ class Totals:
     def _own(self, name: str, function: str, argument: Computed, here: Ints, table: Table) -> dict[str, pa.Array]:
         """An aggregate of the events that end the matches."""
         slot = table.columns[0]
-        array = _summable(self._at(argument, slot, table), function)
+        array = as_summable(self._at(argument, slot, table), function)
         if function in ("MIN", "MAX"):
             return {name: array}
         valid = np.asarray(array.is_valid())
@@ -166,25 +159,11 @@ class Totals:
 
     def _least(self, argument: Computed, slot: int, greatest: bool, here: Ints) -> pa.Array:
         """The least value, or the greatest: the least of their opposites."""
-        array, valid = self._argument(argument, slot, "MIN")
-        values, originals = _sortable(array, valid, greatest)
-        none = NO_VALUE[values.dtype]
-        found = self._walk((greatest, argument), Weights({slot: np.where(valid, values, none)}, least=True))
+        array, _ = self._argument(argument, slot, "MIN")
+        numbers = sortable(array, greatest=greatest)
+        found = self._walk((greatest, argument), Weights({slot: numbers.numbers}, least=True))
         assert found.values is not None
-        least = found.values[here]
-        missing = least == none
-        least = np.where(missing, 0, least)
-        if originals is not None:
-            places = len(originals) - 1 - least if greatest else least
-            return originals.take(pa.array(places, pa.int64(), mask=missing))
-        if greatest:
-            least = -least if least.dtype == np.float64 else ~least
-        plain = pa.array(least, mask=missing)
-        return (
-            plain.view(array.type)
-            if plain.type != array.type and array.type.bit_width == 64
-            else plain.cast(array.type)
-        )
+        return numbers.values(found.values[here])
 
     def _argument(self, argument: Computed, slot: int, function: str) -> tuple[pa.Array, Bools]:
         """The argument for all events of its slot, and where it is not null."""
@@ -192,7 +171,7 @@ class Totals:
         if key not in self._known:
             rows = self.counts.stack(slot)
             value = self.counting.at(argument, slot)
-            array = _summable(self.output.value(Table((slot,), rows[None, :]), value), function)
+            array = as_summable(self.output.value(Table((slot,), rows[None, :]), value), function)
             self._known[key] = array, np.asarray(array.is_valid())
         known: tuple[pa.Array, Bools] = self._known[key]
         return known
@@ -228,12 +207,6 @@ class Totals:
         return self._counted
 
 
-def _summable(array: pa.Array, function: str) -> pa.Array:
-    """The argument of an aggregate in one array; one of nulls only as numbers."""
-    array = single_array(summable(array, function))
-    return array.cast(pa.float64()) if pa.types.is_null(array.type) and function in ("SUM", "COUNT") else array
-
-
 def _added(one: pa.Array, other: pa.Array) -> pa.Array:
     """The sum where both are there, else the one that is."""
     return pc.coalesce(pc.add(one, other), one, other)
@@ -243,21 +216,3 @@ def _better(one: pa.Array, other: pa.Array, is_better: Callable[[pa.Array, pa.Ar
     """The better of two where both are there, else the one that is."""
     takes_other = pc.or_kleene(pc.is_null(one), is_better(other, one)).fill_null(False)
     return pc.if_else(takes_other, other, one)
-
-
-def _sortable(array: pa.Array, valid: Bools, greatest: bool) -> tuple[Array, pa.Array | None]:
-    """Numbers whose least is that of the values, or of their opposites; and the values that they number, if they do."""
-    type_ = array.type
-    if pa.types.is_float64(type_) or pa.types.is_float32(type_):
-        values = np.asarray(array.fill_null(0.0), np.float64)
-        if np.isfinite(values).all():
-            return (-values if greatest else values), None
-    elif type_ == pa.int64() or pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
-        numbers = np.asarray(array.view(pa.int64()).fill_null(0))
-        numbers = ~numbers if greatest else numbers
-        if not (numbers[valid] == NO_VALUE[numbers.dtype]).any():
-            return numbers, None
-    originals = array.drop_null().unique()
-    originals = originals.take(pc.sort_indices(originals))
-    places = np.asarray(pc.index_in(array, originals).fill_null(0), np.int64)
-    return (len(originals) - 1 - places if greatest else places), originals

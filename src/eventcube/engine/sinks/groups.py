@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from eventcube.engine.aggregate import Groups
 from eventcube.engine.closing import ClosingGroups
+from eventcube.engine.levels import group_rows
 from eventcube.engine.output import Output
 from eventcube.engine.saved import Saved
 from eventcube.engine.sinks.sink import Nothing, Sink, register
@@ -49,11 +50,11 @@ class GroupSink(Sink):
         """The groups by buckets of time that no match to come can fall into."""
         closed = self._closing.take(watermark) if self.closes else None
         if closed is not None:
-            yield closed.result()
+            yield group_rows(closed)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """All groups that are left."""
-        yield self.groups.result()
+        yield group_rows(self.groups)
 
     def updates(self) -> pa.RecordBatch:
         """The groups that changed since they were saved or restored."""
