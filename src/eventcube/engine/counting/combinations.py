@@ -64,16 +64,14 @@ class Combinations:
         """Some of the combinations."""
         return Combinations(self.counting, self.groupings, self.digits[first : first + size])
 
-    def members(self, slot: int) -> list[Ints]:
-        """The combinations that events of a slot take part in, by the group of the event if the slot has groups."""
+    def members(self, slot: int) -> dict[int, Ints]:
+        """The combinations that events of a slot take part in, by the group of the event, 0 if there are no groups."""
         fits = np.ones(len(self.digits), np.bool_)
         for place, (other, grouping) in enumerate(self.groupings.items()):
             if (other, slot) in self.counting.excluded:
                 fits &= self.digits[:, place] == grouping.size
-        if slot not in self.groupings:
-            return [np.flatnonzero(fits)]
-        own = self.digits[:, [*self.groupings].index(slot)]
-        return [np.flatnonzero(fits & (own == number)) for number in range(self.groupings[slot].size)]
+        own = self.digits[:, [*self.groupings].index(slot)] if slot in self.groupings else np.zeros(len(fits), np.int64)
+        return {int(number): np.flatnonzero(fits & (own == number)) for number in np.unique(own[fits])}
 
 
 def combinations_of(counting: Counting, output: Output, most: int) -> Combinations | None:

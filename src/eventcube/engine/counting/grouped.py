@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,9 @@ class GroupedCounts:
 
     def __init__(self, counts: StageCounts, combinations: Combinations, ends: Mapping[int, Grouping]) -> None:
         self.counts, self.combinations, self.ends = counts, combinations, ends
+        # The numbers of the groups of each slot follow those of the slot before.
+        sizes = [grouping.size for grouping in ends.values()]
+        self.homes = dict(zip(ends, [0, *accumulate(sizes)], strict=False))
         self.stages, layout = counts.counting.stages.final, counts.layout
         sources, targets, starts = layout.steps
         code_of = np.repeat(np.arange(len(layout.ends)), np.diff(starts))
@@ -95,20 +99,19 @@ class Piece:
         events = whole.counts.events
         slots = events.codes >> 1
         members: list[Ints] = [np.zeros(0, np.int64)]
-        sets, homes, home = np.full(len(slots), -1, np.int64), np.zeros(len(slots), np.int64), 0
+        sets, homes = np.full(len(slots), -1, np.int64), np.zeros(len(slots), np.int64)
         for number, slot in enumerate(whole.counts.layout.slots):
             here = np.flatnonzero(slots == number)
-            of_groups: list[int] = []
-            for taken in combinations.members(slot):
-                # The first set stands for all combinations.
-                is_all = len(taken) == len(combinations.digits)
-                of_groups.append(0 if is_all else len(members) if len(taken) else -1)
-                members += [taken] if len(taken) and not is_all else []
             grouping = combinations.groupings.get(slot)
-            sets[here] = np.array(of_groups)[0 if grouping is None else grouping.numbers[whole.numbers[here]]]
+            # One more than there are groups: the last one is that of matches without such an event.
+            of_groups = np.full(1 if grouping is None else grouping.size + 1, -1, np.int64)
+            for group, taken in combinations.members(slot).items():
+                # The first set stands for all combinations.
+                of_groups[group] = 0 if len(taken) == len(combinations.digits) else len(members)
+                members += [taken] if of_groups[group] else []
+            sets[here] = of_groups[0 if grouping is None else grouping.numbers[whole.numbers[here]]]
             if slot in whole.ends:
-                homes[here] = home + whole.ends[slot].numbers[whole.numbers[here]]
-                home += whole.ends[slot].size
+                homes[here] = whole.homes[slot] + whole.ends[slot].numbers[whole.numbers[here]]
         # Other events have nothing to do with these combinations.
         kept = np.flatnonzero(sets >= 0)
         self._kept, self._sets, self._homes = kept, sets[kept], homes[kept]
@@ -116,7 +119,7 @@ class Piece:
         self._segments = np.unique(np.searchsorted(kept, events.segments))
         self._keeps, _ = whole.kept_rows(self._codes, self._metric, self._segments)
         self._sets_at, self._members = np.cumsum([0, *map(len, members)], dtype=np.int64), np.concatenate(members)
-        self._shape = home, len(combinations.digits)
+        self._shape = sum(grouping.size for grouping in whole.ends.values()), len(combinations.digits)
 
     def count(self) -> Added:
         """How many matches there are."""

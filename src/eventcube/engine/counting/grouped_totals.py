@@ -22,12 +22,9 @@ class GroupedTotals:
 
     def __init__(self, groups: Groups, output: Output, counts: StageCounts, combinations: Combinations) -> None:
         self.groups, self.output, self.counting = groups, output, counts.counting
-        results = groups.results
-        values = {
-            name: key.value
-            for name, key in zip(groups.keys, results.group_by, strict=True)
-            if name not in combinations.keys
-        } | groups.distinct
+        combined = {name for grouping in combinations.groupings.values() for name in grouping.keys}
+        keys = zip(groups.keys, groups.results.group_by, strict=True)
+        values = {name: key.value for name, key in keys if name not in combined} | groups.distinct
         ends: dict[int, Grouping] = {}
         for slot in self.counting.stages.last_slots:
             rows = counts.stack(slot)

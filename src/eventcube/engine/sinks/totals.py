@@ -29,29 +29,26 @@ class TotalsSink(CountedSink, GroupSink):
 
     def count(self, due: Due, output: Output) -> Iterator[pa.RecordBatch]:
         """Count the matches of due events, and add them to the groups."""
-        counts = StageCounts(self.counting, output.store)
-        if not self.counting.split or output.store.cuts:
-            counted = self._one_by_one(due, output)
-        else:
-            counted = self._together(due, output, counts)
+        together = self.counting.split and not output.store.cuts
+        counted = self._together(due, output) if together else self._one_by_one(due, output)
         for table in () if counted else due.matches(output.execution):
             due.counters.matches += len(table)
             self.add(table, output)
         return iter(())
 
-    def _together(self, due: Due, output: Output, counts: StageCounts) -> bool:
+    def _together(self, due: Due, output: Output) -> bool:
         """Count the combinations of all groups in one walk, unless they are far more than the matches."""
         combinations = combinations_of(self.counting, output, MOST_COMBINATIONS)
         if combinations is None:
             return False
-        totals = GroupedTotals(self.groups, output, counts, combinations)
+        totals = GroupedTotals(self.groups, output, StageCounts(self.counting, output.store), combinations)
         grouped = totals.grouped
         if grouped.size > max(FEW_NUMBERS, NUMBERS_PER_MATCH * grouped.matches):
             return False
         due.counters.add_matches(grouped.matches)
         for table in totals.tables():
             self._note(self.groups.add_weighted(table))
-        due.counters.events_counted += counts.walked + grouped.walked
+        due.counters.events_counted += grouped.counts.walked + grouped.walked
         return True
 
     def _one_by_one(self, due: Due, output: Output) -> bool:
