@@ -15,7 +15,8 @@ import numpy as np
 
 from eventcube.engine.compiled import compiled, inlined
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.stage_kernels import Bytes, Steps
+from eventcube.engine.order_kernels import Bytes
+from eventcube.engine.stage_kernels import Steps
 
 # What an entry of a product holds beside the number of partial matches.
 COUNT, SUM, LEAST = range(3)

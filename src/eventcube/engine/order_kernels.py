@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from eventcube.engine.compiled import compiled
 from eventcube.engine.kernels import Array, Ints
+
+Bytes = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int32]
 
 
 @compiled
@@ -127,6 +131,29 @@ def stack_types(codes: Array, types: int, take_any: bool) -> tuple[Ints, Ints, I
         order[at[code]] = k
         at[code] += code >= 0
     return index, order[:-1], starts
+
+
+@compiled
+def stacks_in_order(stacked: Ints, starts: Ints, ranks: Ints, size: int) -> tuple[Ints, Bytes, Counts]:
+    """The events of several stacks in order: their rows, the number of the stack of each, how many there are by row.
+
+    The stacks lie one after the other in `stacked`, each ascending, from `starts` on. `ranks` has the first row of
+    equal rank for each of `size` rows; it is empty if no two are equal. Of such events, those of earlier stacks come
+    first. How many events there are up to a row is only told for the last row of equal rank.
+    """
+    at = np.zeros(size + 1, np.int32)
+    for i in range(stacked.size):
+        at[(ranks[stacked[i]] if ranks.size else stacked[i]) + 1] += 1
+    for row in range(size):
+        at[row + 1] += at[row]
+    rows, codes = np.empty(stacked.size, np.int64), np.empty(stacked.size, np.uint8)
+    for code in range(starts.size - 1):
+        for i in range(starts[code], starts[code + 1]):
+            rank = ranks[stacked[i]] if ranks.size else stacked[i]
+            place = at[rank]
+            rows[place], codes[place] = stacked[i], code
+            at[rank] = place + 1
+    return rows, codes, at
 
 
 @compiled

@@ -22,14 +22,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from eventcube.engine.compiled import compiled
 from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.lanes import LANES, add_lanes, add_products, copy_lanes, either_lanes, least_lanes
+from eventcube.engine.order_kernels import Bytes, Counts
 
-Bytes = npt.NDArray[np.uint8]
-Counts = npt.NDArray[np.int32]
 # Rows of a product, one after the other, each of so many lanes: the numbers `n` whole and `f` float, and the sums or
 # least values `s` and, of whole sums, `g` float. What a kind of loop does not use is empty.
 Product = tuple[Array, Array, Array, Array]
@@ -37,29 +35,6 @@ Product = tuple[Array, Array, Array, Array]
 Steps = tuple[Ints, Ints, Ints]
 
 COUNT, WHOLE, FLOAT, LEAST = range(4)
-
-
-@compiled
-def in_order(stacked: Ints, starts: Ints, ranks: Ints, size: int) -> tuple[Ints, Bytes, Counts]:
-    """The events of several stacks in order: their rows, the number of the stack of each, how many there are by row.
-
-    The stacks lie one after the other in `stacked`, each ascending, from `starts` on. `ranks` has the first row of
-    equal rank for each of `size` rows; it is empty if no two are equal. Of such events, those of earlier stacks come
-    first. How many events there are up to a row is only told for the last row of equal rank.
-    """
-    at = np.zeros(size + 1, np.int32)
-    for i in range(stacked.size):
-        at[(ranks[stacked[i]] if ranks.size else stacked[i]) + 1] += 1
-    for row in range(size):
-        at[row + 1] += at[row]
-    rows, codes = np.empty(stacked.size, np.int64), np.empty(stacked.size, np.uint8)
-    for code in range(starts.size - 1):
-        for i in range(starts[code], starts[code + 1]):
-            rank = ranks[stacked[i]] if ranks.size else stacked[i]
-            place = at[rank]
-            rows[place], codes[place] = stacked[i], code
-            at[rank] = place + 1
-    return rows, codes, at
 
 
 # Parts of the loops. `kind` is a constant there, so that nothing of the other kinds is left. What is done for each

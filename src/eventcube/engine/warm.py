@@ -92,7 +92,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     intervals.past_empty: [(INTS, INTS)],
     intervals.chain_lengths: [(INTS,) * 4],
     intervals.chains: [(INTS,) * 3],
-    stage_kernels.in_order: [(INTS, INTS, INTS, INT)],
+    order_kernels.stacks_in_order: [(INTS, INTS, INTS, INT)],
     stage_kernels.slide_counts: [_slide(INT)],
     stage_kernels.slide_whole_sums: [_slide(INT)],
     stage_kernels.slide_float_sums: [_slide(FLOAT)],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eventcube.engine.kernels import Ints
-from eventcube.engine.stage_kernels import Bytes, in_order
+from eventcube.engine.order_kernels import Bytes, stacks_in_order
 from eventcube.engine.store import Store
 from eventcube.plan.steps import State
 
@@ -47,7 +47,7 @@ def ordered_events(store: Store, stacks: Sequence[Ints], *, forward: bool) -> Or
     numbers = _one_each(stacks, size) if ties is None else None
     if numbers is None:
         starts = np.cumsum([0, *map(len, stacks)], dtype=np.int64)
-        places, numbers, ends = in_order(np.concatenate(stacks), starts, ranks, size)
+        places, numbers, ends = stacks_in_order(np.concatenate(stacks), starts, ranks, size)
         segments = np.concatenate([[0], ends[key_starts[1:] - 1]]).astype(np.int64)
     else:
         places, segments = np.arange(size), key_starts

@@ -14,7 +14,7 @@ from eventcube.engine.counting.combinations import Combinations, Grouping
 from eventcube.engine.counting.counts import NO_VALUE, StageCounts, Weights
 from eventcube.engine.group_kernels import COUNT, LEAST, SUM, WALKS, kept_rows
 from eventcube.engine.kernels import Array, Bools, Ints
-from eventcube.engine.stage_kernels import Bytes
+from eventcube.engine.order_kernels import Bytes
 
 # Sums below are exact in 64 bits.
 _WHOLE = 2.0**63
