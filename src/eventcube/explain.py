@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from eventcube import markup
+from eventcube.engine.flat.strategy import check_flat_strategy
 from eventcube.engine.reuse.derive import plan_shared
 from eventcube.engine.views.auto import answering
 from eventcube.engine.views.strategy import strategies
@@ -72,6 +73,7 @@ def explain_query(query: Query, events: Any, options: Options, *, analyze: bool 
 
         events = one_table(events, {"query": query})
     check_strategies(options.strategy, [query], strategies())
+    check_flat_strategy(options.flat_strategy)
     planned = plan_query(query, options.schema(columns_of(events)), options)
     text = plan_text(planned)
     if analyze:

@@ -32,6 +32,8 @@ UNITS_IN_MICROSECONDS = {
 
 
 AUTO, ITERATIVE, REWRITE = "auto", "iterative", "rewrite"
+# How sequences of events are searched, beside auto.
+SASE, FLA, PRC = "sase", "fla", "prc"
 # How aggregates are computed, beside auto.
 ENUMERATE = "enumerate"
 # How several queries share work.
@@ -104,6 +106,16 @@ class MatchSettings(MeaningSettings, total=False):
             "How nested parts are answered: iterative, rewrite, aggressive (= object), semantic, passive or balanced, "
             "or auto for the cheapest.",
             "the name of a strategy, or names by a variable of each nested part",
+        ),
+    ]
+    flat_strategy: Annotated[
+        str,
+        Setting(
+            AUTO,
+            "How a sequence of events is searched: sase (event by event, from the one that makes a match due), fla "
+            "(events with the same link at once), prc (from partial matches kept between batches), or auto for the "
+            "cheapest.",
+            "the name of a flat strategy",
         ),
     ]
     sharing: Annotated[
@@ -196,6 +208,7 @@ class Options:
     order_by: tuple[str, ...]
     concepts: Concepts | None
     strategy: StrategyChoice
+    flat_strategy: str
     sharing: str
     aggregates: str
     limit: int | None
@@ -224,6 +237,7 @@ def options(**settings: Unpack[StreamSettings]) -> Options:
         order_by=_column_names("order_by", values["order_by"]),
         concepts=_concepts(values["concepts"]),
         strategy=_strategy_choice(values["strategy"]),
+        flat_strategy=_text("flat_strategy", values["flat_strategy"]),
         sharing=_sharing(values["sharing"]),
         aggregates=_aggregates(values["aggregates"]),
         limit=_limit(values["limit"]),

@@ -31,6 +31,7 @@ from tests.differential.changed import check_changed, draw_drilled
 from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
 from tests.differential.ended import check_ended, draw_ended
 from tests.differential.exact import draw_exact_case
+from tests.differential.flat import check_flat, draw_flat
 from tests.differential.gaps import rows_leave_in_the_middle
 from tests.differential.knobs import any_costs, any_of, in_chunks
 from tests.differential.purged import draw_purged_case, draw_small_cut
@@ -217,6 +218,7 @@ MODES: Mapping[str, Mode] = {
     "ended": Mode(draw_ended, check_ended),
     "unruly": Mode(draw_unruly_case, _check_unruly),
     "views": Mode(draw_nested, _check_views),
+    "flat": Mode(draw_flat, check_flat),
     "purged": Mode(draw_purged_case, _check_purged),
     "exact": Mode(draw_exact_case, _check_exact),
     "zones": Mode(_draw_zoned, _check_zoned),

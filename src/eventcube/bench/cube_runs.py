@@ -90,7 +90,7 @@ def counted_rows() -> Iterator[list[int]]:
     Matches that are only counted are no rows: their number is that of events between two places of a stack.
     """
     rows = [0]
-    step, sought = Execution.step, Execution._range
+    step, sought = Execution.step, Execution.range_of
 
     def counted_step(self: Execution, a_step: Step, table: Table) -> Iterator[Table]:
         joins = isinstance(a_step, Bind)
@@ -104,11 +104,11 @@ def counted_rows() -> Iterator[list[int]]:
         rows[0] += len(table)
         return sought(self, bind, table)
 
-    Execution.step, Execution._range = counted_step, counted_range  # type: ignore[assignment, method-assign]
+    Execution.step, Execution.range_of = counted_step, counted_range  # type: ignore[assignment, method-assign]
     try:
         yield rows
     finally:
-        Execution.step, Execution._range = step, sought  # type: ignore[method-assign]
+        Execution.step, Execution.range_of = step, sought  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -17,6 +17,9 @@ class Counters:
     Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups
     are query intervals that views were asked for, intervals those that they recorded, and `view_bytes` is the peak size
     of the views (on Spark: in one task). Reused results are kept matches of a query that others were answered from.
+    Links are followed in the search for a sequence, from a partial match to an event that a join looks at to extend it,
+    or to a cluster of events, once for all of them; the events that a search begins with, negations and look-ups in
+    views are none. Partials kept are partial matches of sequences that were computed once, and kept for later events.
     Events counted are those that matches were counted by without being made, once for each group that needs it.
     """
 
@@ -34,6 +37,8 @@ class Counters:
     view_intervals: int = 0
     view_bytes: int = 0
     results_reused: int = 0
+    links: int = 0
+    partials_kept: int = 0
     events_counted: int = 0
     matches: int = 0
 

@@ -18,6 +18,7 @@ from eventcube.engine.candidates import NO_TESTS, Candidates, Index, stacked
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
+from eventcube.engine.flat.clusters import ClusterJoins
 from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, latest, seek_in
 from eventcube.engine.order_kernels import group
 from eventcube.engine.store import Store
@@ -27,9 +28,11 @@ from eventcube.plan.expressions import ColumnRef, Expression
 from eventcube.plan.steps import (
     Absent,
     Bind,
+    BindClusters,
     Bound,
     Compare,
     DistinctEvents,
+    ExpandClusters,
     Fence,
     Filter,
     FilterByState,
@@ -64,6 +67,7 @@ class Execution:
         parts.turn_to(store)
         self._scratch = scratch
         self._indexes: dict[int, Index] = {}
+        self._clusters = ClusterJoins(self, scratch)
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
         """The results of the program for all partial matches, in chunks."""
@@ -87,8 +91,9 @@ class Execution:
         has_result = np.zeros(len(table), np.bool_)
         last = program[-1] if program else None
         direct = isinstance(last, Bind) and not last.filters
+        unbuilt = direct or isinstance(last, ExpandClusters)
         marked = table.with_columns({ORIGIN: np.arange(len(table))})
-        for out in self.run(program[:-1] if direct else program, marked):
+        for out in self.run(program[:-1] if unbuilt else program, marked):
             if direct:
                 assert isinstance(last, Bind)
                 has_result[out[ORIGIN][self._any_candidate(last, out)]] = True
@@ -99,6 +104,8 @@ class Execution:
     def count(self, program: Program, table: Table) -> int:
         """The number of results of the program; the last join is counted without being built."""
         last = program[-1] if program else None
+        if isinstance(last, ExpandClusters):
+            return self._clusters.count(program, last, table)
         if isinstance(last, Nested):
             return sum(self.parts[last].count(out, self) for out in self.run(program[:-1], table))
         if not isinstance(last, Bind) or last.filters:
@@ -106,13 +113,13 @@ class Execution:
         total = 0
         for out in self.run(program[:-1], table):
             if last.is_range:
-                width = self.store.stack(last.slot, last.states).count_between(*self._range(last, out))
-                self.counters.candidates += width
+                width = self.store.stack(last.slot, last.states).count_between(*self.range_of(last, out))
+                self._note_candidates(last, width)
                 total += width
                 continue
             candidates = self._candidates(last, out)
             width = int(np.maximum(candidates.hi - candidates.lo, 0).sum())
-            self.counters.candidates += width
+            self._note_candidates(last, width)
             total += width if candidates.is_free else count(candidates.lo, candidates.hi, candidates.tests)
         return total
 
@@ -121,6 +128,10 @@ class Execution:
         match step:
             case Bind():
                 return self._bind(step, table)
+            case BindClusters(bind):
+                return self._counted(self._clusters.bind(step, table, *self.range_of(bind, table)))
+            case ExpandClusters():
+                return self._counted(self._clusters.expand(step, table))
             case Union(programs):
                 return chain.from_iterable(self.run(program, table) for program in programs)
             case Absent(slots):
@@ -207,11 +218,16 @@ class Execution:
             data, row, offset, tested = expand(
                 candidates.lo, candidates.hi, candidates.stack, table.data, candidates.tests, row, offset, self._scratch
             )
-            self.counters.candidates += tested
+            self._note_candidates(bind, tested)
             out = self._filter(bind.filters, Table((*table.columns, bind.slot), data))
             if len(out):
                 self.counters.made += len(out)
                 yield out
+
+    def _note_candidates(self, bind: Bind, looked_at: int) -> None:
+        self.counters.candidates += looked_at
+        if bind.lower is not None and not bind.is_anchor:
+            self.counters.links += looked_at
 
     def _keep_latest(self, bind: Bind, table: Table) -> Table:
         """The partial matches whose event for the join is the latest candidate."""
@@ -249,7 +265,7 @@ class Execution:
             return Candidates(
                 np.zeros(len(table), np.int64), np.full(len(table), len(stack.rows)), stack.rows, NO_TESTS
             )
-        lower, upper = self._range(bind, table)
+        lower, upper = self.range_of(bind, table)
         rows = stack.rows
         if bind.key is None:
             lo, hi = stack.positions(lower), stack.positions(upper)
@@ -261,7 +277,7 @@ class Execution:
         tests = self._tests(bind, table, rows) if bind.compare or bind.distinct else NO_TESTS
         return Candidates(lo, hi, rows, tests)
 
-    def _range(self, bind: Bind, table: Table) -> tuple[Ints, Ints]:
+    def range_of(self, bind: Bind, table: Table) -> tuple[Ints, Ints]:
         """The range of rows in which the candidates of each partial match lie."""
         assert bind.lower is not None
         assert bind.upper is not None

@@ -12,6 +12,11 @@ from eventcube.engine.kernels import Bools, Ints
 START, END, ORIGIN, ANCHOR = -1, -2, -3, -4
 
 
+def width_column(slot: int) -> int:
+    """The column with the number of events of the clusters of a slot, of which the slot's column has the earliest."""
+    return ANCHOR - 1 - slot
+
+
 class Table:
     """Partial matches. `table[slot]` are rows of the store, -1 where the slot is not taken.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-from eventcube.engine import intervals, kernels, order_kernels, stage_kernels, type_kernels
+from eventcube.engine import cluster_kernels, intervals, kernels, order_kernels, stage_kernels, type_kernels
 from eventcube.engine.compiled import CONFIG, LOOPS, cache_folder
 from eventcube.errors import OptionError
 from eventcube.signals import signals_wait
@@ -52,6 +52,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.exists: [(INTS, INTS, TESTS)],
     kernels.latest: [(INTS, INTS, TESTS)],
     kernels.count: [(INTS, INTS, TESTS)],
+    cluster_kernels.expand_clusters: [(TABLE, INTS, TABLE, TABLE, INTS, INT, INT, INT)],
     order_kernels.window_starts: [(READ_ONLY, INTS, INT)],
     order_kernels.window_ends: [(READ_ONLY, INTS, INT)],
     order_kernels.group: [(INTS, INT)],

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
+from eventcube.options import AUTO
 from eventcube.plan.closing import closing_of
 from eventcube.plan.dictionary import dictionary_of
-from eventcube.plan.logical import Leaf, LogicalQuery, Node, Seq, positive_parts, regions
+from eventcube.plan.flat_alternatives import flat_alternatives
+from eventcube.plan.logical import Leaf, LogicalQuery, Seq, positive_parts, regions
 from eventcube.plan.order import Order
 from eventcube.plan.per_event import is_per_first, looks_ahead
 from eventcube.plan.physical import FLAT, NESTED, Alternative, PhysicalQuery
@@ -23,20 +25,21 @@ _Made = TypeVar("_Made")
 
 
 def build(
-    logical: LogicalQuery, limit: int | None = None, sink: str | None = None
+    logical: LogicalQuery, limit: int | None = None, sink: str | None = None, flat: str = AUTO
 ) -> tuple[PhysicalQuery, tuple[str, ...]]:
     """The physical plan of a rewritten query, and the names of the rules that changed its steps.
 
     `limit` is one that is set beside that of the query; aggregates have none. `sink` names another sink than the one
-    that the clauses of the query ask for.
+    that the clauses of the query ask for. `flat` is the strategy for sequences.
     """
-    outline = _once(_outline, logical)
+    outline = _once(_outline, logical, flat)
     scan = scan_of(logical)
     tested = (p.condition for region in regions(logical.region) for p in region.predicates if p.is_tested)
     plan = PhysicalQuery(
         logical.schema,
         scan,
         outline.alternatives,
+        outline.unsuited,
         dictionary_of(tested),
         sink_of(logical, limit, sink, closing_of(logical, outline.forward, outline.last), forward=outline.forward),
         outline.forward,
@@ -53,6 +56,7 @@ class _Outline(NamedTuple):
     """What of a plan follows from the pattern and its conditions; `fired` are the rules that changed steps."""
 
     alternatives: tuple[Alternative, ...]
+    unsuited: tuple[tuple[str, str], ...]
     fired: tuple[str, ...]
     forward: bool
     looks_back: bool
@@ -61,16 +65,18 @@ class _Outline(NamedTuple):
     optional: tuple[int, ...]
 
 
-def _outline(logical: LogicalQuery) -> _Outline:
+def _outline(logical: LogicalQuery, flat: str) -> _Outline:
     order = _order(logical)
+    forward = _is_forward(logical, order)
     program, end = _program(logical, order)
-    flat = program_of(merge_nested(bind_all_in_place(logical)))[0] if is_open(program) else None
-    programs, fired = rewrite_steps((program, flat))
-    program, flat = numbered(programs)
+    forms = {NESTED: logical}
+    if is_open(program):
+        forms[FLAT] = merge_nested(bind_all_in_place(logical))
     return _Outline(
-        (Alternative(NESTED, program), *(() if flat is None else (Alternative(FLAT, flat),))),
-        fired,
-        _is_forward(logical, order),
+        *flat_alternatives(
+            forms, flat, lambda query: program if query is logical else program_of(query)[0], forward=forward
+        ),
+        forward,
         any(test.lower.term is Term.WINDOW_START for test in order.tests),
         order.earliest(order.all),
         order.latest(order.all),
@@ -79,23 +85,23 @@ def _outline(logical: LogicalQuery) -> _Outline:
 
 
 # What was made for queries that are no more than a SEQ of single events, and how many of these are kept.
-_made: dict[tuple[object, Node, int | None], Any] = {}
+_made: dict[tuple[object, ...], Any] = {}
 _MOST_MADE = 256
 
 
-def _once(make: Callable[[LogicalQuery], _Made], logical: LogicalQuery) -> _Made:
+def _once(make: Callable[..., _Made], logical: LogicalQuery, *more: str) -> _Made:
     """What is made of a query; it is the same for all SEQs of as many single events without conditions between them.
 
     But for those with PER, which are reported by the event that it names.
     """
     node = logical.region.node
     if not logical.region.is_plain:
-        return make(logical)
+        return make(logical, *more)
     per = logical.results.per
-    key = make, node, None if per is None else per.slot
+    key = make, node, None if per is None else per.slot, *more
     made = _made.get(key)
     if made is None:
-        made = make(logical)
+        made = make(logical, *more)
         if len(_made) >= _MOST_MADE:
             _made.clear()
         _made[key] = made

@@ -9,16 +9,17 @@ import pyarrow as pa
 
 from eventcube.language.printer import print_qual, print_query, print_window
 from eventcube.language.syntax import CountWindow, Query
-from eventcube.options import Options
+from eventcube.options import AUTO, FLA, PRC, Options
 from eventcube.plan.counting import MOST_SPLITS, Counting, NoCounting
 from eventcube.plan.flat_queries import flat_lines
 from eventcube.plan.logical import LogicalQuery, PredicateClass, Region, regions
 from eventcube.plan.never_applied import no_match_has
-from eventcube.plan.physical import MADE
+from eventcube.plan.physical import MADE, Alternative
 from eventcube.plan.planned import Planned, plan_query
 from eventcube.plan.result import result_schema
 from eventcube.plan.stages import Move
 from eventcube.plan.step_text import step_lines
+from eventcube.plan.steps import BindClusters, Nested
 
 # An AND of many components has as many programs, each as long.
 MAX_STEP_LINES = 400
@@ -47,6 +48,7 @@ def _lines(plan: Planned) -> Iterator[str]:
     if plan.physical.sink.closing:
         yield "groups      each once the watermark tells that no match to come can fall into it"
     yield f"rules       {', '.join(plan.rules) or 'none applied'}"
+    yield from _sequences(plan)
     counting = plan.physical.sink.counting
     makes_none = plan.physical.sink.name in MADE
     if isinstance(counting, NoCounting) or makes_none:
@@ -71,8 +73,29 @@ def _steps(plan: Planned) -> Iterator[str]:
     if next(steps, None) is not None:
         yield "  … and more of them"
     for alternative in plan.physical.alternatives[1:]:
-        yield f"  or {alternative.name}, if that should cost less: the nested parts bound like the rest"
+        yield f"  or {alternative.name}, if that should cost less: {_difference(alternative, plan.logical)}"
     yield from flat_lines(plan.logical, plan.choice)
+
+
+def _difference(alternative: Alternative, query: LogicalQuery) -> str:
+    """What an alternative does otherwise than the first one."""
+    if alternative.flat == FLA:
+        linked = [s.bind.slot for s in alternative.program if isinstance(s, BindClusters) and s.links]
+        return f"events of {', '.join(query.slots[slot].name for slot in linked)} with the same links as one"
+    if alternative.flat == PRC:
+        parts = [s.name for s in alternative.program if isinstance(s, Nested) and s.strategy == PRC]
+        return f"the partial matches of ({', '.join(parts)}) kept"
+    return "the nested parts bound like the rest"
+
+
+def _sequences(plan: Planned) -> Iterator[str]:
+    """The flat strategy that was asked for, and why another one takes its place."""
+    asked = plan.flat_strategy
+    reason = dict(plan.physical.unsuited).get(asked)
+    if reason is not None:
+        yield f"sequences   by sase, as {asked} has nothing to do: {reason}"
+    elif asked != AUTO:
+        yield f"sequences   by {asked}"
 
 
 def _aggregates(counting: Counting | NoCounting | None) -> Iterator[str]:

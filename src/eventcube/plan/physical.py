@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from eventcube.options import SASE
 from eventcube.plan.closing import ClosingKey
 from eventcube.plan.counting import Counting, NoCounting
 from eventcube.plan.dictionary import Dictionary
@@ -82,10 +83,14 @@ class SinkPlan:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A program, by name, of which there may be several that find the same matches."""
+    """A program, by name, of which there may be several that find the same matches.
+
+    `flat` is the flat strategy that it is for.
+    """
 
     name: str
     program: Program
+    flat: str = SASE
 
 
 # Nested parts answered by their strategies; the positive ones that are left to the optimizer bound like the rest.
@@ -96,8 +101,9 @@ NESTED, FLAT = "nested", "flat"
 class PhysicalQuery:
     """A plan that can run. `forward` plans report a match once its window has closed, others at its last event.
 
-    The optimizer chooses between the `alternatives` while the query runs, and begins with the first. `dictionary` is
-    that of the programs' conditions. `looks_back` plans have a negation that reaches back to the window's start.
+    The optimizer chooses between the `alternatives` while the query runs, and begins with the first. Flat strategies
+    that were asked for but have nothing to do are `unsuited`, with the reason. `dictionary` is that of the programs'
+    conditions. `looks_back` plans have a negation that reaches back to the window's start.
     `positive` are the slots that a match binds; `first` and `last` those among which its first and last event are;
     those of `optional` may not be taken.
     """
@@ -105,6 +111,7 @@ class PhysicalQuery:
     schema: EventSchema
     scan: Scan
     alternatives: tuple[Alternative, ...]
+    unsuited: tuple[tuple[str, str], ...]
     dictionary: Dictionary
     sink: SinkPlan
     forward: bool

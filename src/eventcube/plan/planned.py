@@ -31,6 +31,7 @@ class Planned:
     logical: LogicalQuery
     physical: PhysicalQuery
     choice: StrategyChoice
+    flat_strategy: str
     rules: tuple[str, ...]
 
 
@@ -38,10 +39,10 @@ def plan_query(query: Query, schema: EventSchema, options: Options, sink: str | 
     """The plan of a query, or of one whose matches go to another sink; raises BindError with all that does not fit."""
     bound = bind(query, schema, options.concepts)
     logical, rules = rewrite(with_strategies(bound, options.strategy))
-    physical, more = build(logical, options.limit, sink)
+    physical, more = build(logical, options.limit, sink, options.flat_strategy)
     if options.aggregates == ENUMERATE:
         physical = physical.enumerating
-    return Planned(bound, logical, physical, options.strategy, (*rules, *more))
+    return Planned(bound, logical, physical, options.strategy, options.flat_strategy, (*rules, *more))
 
 
 def plan_queries(queries: Mapping[str, Query], schema: EventSchema, options: Options) -> dict[str, Planned]:

@@ -15,9 +15,11 @@ from eventcube.plan.logical import LogicalQuery
 from eventcube.plan.steps import (
     Absent,
     Bind,
+    BindClusters,
     Bound,
     Compare,
     DistinctEvents,
+    ExpandClusters,
     Filter,
     FilterByState,
     FlatCases,
@@ -54,6 +56,11 @@ def step_lines(
                 kind = slot.type or "event of any type"
                 head = f"take the last {kind} {slot.name}" if step.latest else f"bind {slot.name}: {kind}"
                 yield f"{indent}{head}{types}{_bind_text(step, query)}"
+            case BindClusters(bind):
+                (line,) = step_lines((bind,), query, depth)
+                yield line.replace("bind ", "bind clusters of ", 1)
+            case ExpandClusters(clustered):
+                yield f"{indent}expand the clusters of {_slot_names(clustered, query)}"
             case Union(programs):
                 yield f"{indent}any of"
                 for i, inner in enumerate(programs, 1):

@@ -129,6 +129,36 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Where the search goes on from an event: the place in a stack at which a range begins or ends."""
+
+    slot: int
+    states: frozenset[State] | None
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class BindClusters:
+    """Extend every partial match by clusters of events for a slot: neighbours on its stack that have the same links.
+
+    What follows is the same for all events of a cluster, so that the search goes on from the earliest of them. The
+    join has nothing but a range and fences.
+    """
+
+    bind: Bind
+    links: tuple[Link, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandClusters:
+    """Turn every partial match with clusters for some slots into one for each combination of their events."""
+
+    slots: tuple[int, ...]
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
     """Everything that any of the programs makes of the table."""
 
@@ -317,7 +347,7 @@ def recomputed(part: Part) -> Program:
 
 
 Test = Filter | DistinctEvents | FilterByState | WithinWindow | InOrder | Narrow | KeepLatest
-Step = Bind | Union | Absent | Test | Nested | Reject
+Step = Bind | BindClusters | ExpandClusters | Union | Absent | Test | Nested | Reject
 Program = tuple[Step, ...]
 
 

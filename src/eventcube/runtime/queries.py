@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from eventcube.engine.flat.strategy import check_flat_strategy
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import OptionError, for_each
 from eventcube.language.parse import parse
@@ -90,6 +91,7 @@ def check_options(queries: Mapping[str, Query], options: Options) -> None:
                 hint="leave until out, or LIMIT and AGG",
             )
     check_strategies(options.strategy, queries.values(), strategies())
+    check_flat_strategy(options.flat_strategy)
 
 
 def fingerprint_of(queries: Mapping[str, Query], options: Options) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,9 +24,11 @@ STRIDE = 1 << 14
 class Sliding(ViewStrategy):
     """A view that is extended by what outer rows ask for, looked up, and purged."""
 
+    keeps: ClassVar[type[KeptResults]] = KeptResults
+
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self.kept: Kept = Nearest(self.view) if only_emptiness(part) else KeptResults(self.view)
+        self.kept: Kept = Nearest(self.view) if only_emptiness(part) else self.keeps(self.view)
         # Pieces are this many times smaller than a stride, since larger ones asked for more than the view may hold.
         self._subdivision = 1
         # Pieces to recompute after even the smallest asked for too much, each time twice as many.

@@ -124,6 +124,8 @@ def standalone(part: Part) -> StandalonePart:
 
 _Strategy = TypeVar("_Strategy", bound=type[Strategy])
 _registered: dict[str, type[Strategy]] = {}
+# Those of parts that flat strategies make.
+_of_sequences: dict[str, type[Strategy]] = {}
 
 
 def register(*names: str) -> Callable[[_Strategy], _Strategy]:
@@ -136,10 +138,26 @@ def register(*names: str) -> Callable[[_Strategy], _Strategy]:
     return add
 
 
+def register_for_sequences(name: str) -> Callable[[_Strategy], _Strategy]:
+    """Make a strategy known for the parts that the flat strategy of that name makes of sequences."""
+
+    def add(strategy: _Strategy) -> _Strategy:
+        _of_sequences[name] = strategy
+        return strategy
+
+    return add
+
+
 def strategies() -> dict[str, type[Strategy]]:
-    """Every strategy in this folder, by name."""
+    """Every strategy for nested parts, by name."""
     import_all("eventcube.engine.views")
     return dict(_registered)
+
+
+def strategies_of_parts() -> dict[str, type[Strategy]]:
+    """The same, and those for parts of sequences."""
+    import_all("eventcube.engine.flat")
+    return {**strategies(), **_of_sequences}
 
 
 class Views:
@@ -186,7 +204,7 @@ class Parts:
 
     def __init__(self, views_of: Callable[[Part], Views] = lambda _: Views()) -> None:
         self.views_of = views_of
-        self._known = strategies()
+        self._known = strategies_of_parts()
         self._at_work: dict[int, Strategy] = {}
         self._newest = -1
         # The most bytes that were kept at a time.
