@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.state import NOTHING
+from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
+from eventcube.options import ENUMERATE
 from eventcube.runtime import Runtime
 from tests.oracle.brute import Event, evaluate, positive_variables
-from tests.oracle.generate import Options, to_arrow
+from tests.oracle.generate import Case, Options, to_arrow
 from tests.oracle.text import query_to_text
 
 # A state and changes that are restored one after the other.
@@ -38,6 +40,16 @@ def check(query: Query, events: list[Event], options: Options, cut: Sequence[int
     if Counter(found) != Counter(expected):
         raise DisagreementError(_difference(query, events, options, cut, expected, found))
     return expected
+
+
+def check_count(case: Case, cut: Sequence[int], **settings: Any) -> None:
+    """Matches that are counted without being made are as many."""
+    query = parse(f"{case.query.text} AGG COUNT(*)")
+    batches = engine_batches(query, case.events, case.options, cut, aggregates=ENUMERATE, **settings)
+    found = sum(n for b in batches for n in b.column(0).to_pylist())
+    expected = len(oracle_matches(case.query, case.events, case.options))
+    if found != expected:
+        raise DisagreementError(f"{expected} matches, {found} counted: {query.text} {case.options} {cut} {settings}")
 
 
 def oracle_matches(query: Query, events: list[Event], options: Options) -> list[Key]:

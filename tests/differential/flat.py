@@ -11,11 +11,10 @@ from eventcube.engine.execute import Execution
 from eventcube.engine.flat.strategy import flat_strategies
 from eventcube.engine.views import sliding, view
 from eventcube.engine.views.strategy import strategies
-from eventcube.language.parse import parse
 from eventcube.language.syntax import Attribute, Comparison, CountWindow, Not, Part, Pattern, Query, Seq, TimeWindow
 from eventcube.optimizer import choose
-from eventcube.options import AUTO, ENUMERATE
-from tests.differential.compare import DisagreementError, check, draw_cut, engine_batches, oracle_matches
+from eventcube.options import AUTO
+from tests.differential.compare import check, check_count, draw_cut
 from tests.differential.knobs import any_of, in_chunks
 from tests.differential.purged import draw_small_cut
 from tests.oracle.brute import Event, positive_variables
@@ -97,15 +96,5 @@ def check_flat(case: Case, rng: Random) -> int:
         patch.object(Execution, "_bind", in_chunks(rng.choice([1, 4, 1 << 16]))),
     ):
         if case.query.limit is None and chance(rng, 40):
-            _check_count(case, cut, settings)
+            check_count(case, cut, **settings)
         return len(check(*case, cut, restarts=restarts, **settings))
-
-
-def _check_count(case: Case, cut: Sequence[int], settings: dict[str, str]) -> None:
-    """Matches that are counted without being made are as many."""
-    query = parse(f"{case.query.text} AGG COUNT(*)")
-    batches = engine_batches(query, case.events, case.options, cut, aggregates=ENUMERATE, **settings)
-    found = sum(n for b in batches for n in b.column(0).to_pylist())
-    expected = len(oracle_matches(case.query, case.events, case.options))
-    if found != expected:
-        raise DisagreementError(f"{expected} matches, {found} counted: {query.text} {case.options} {cut} {settings}")

@@ -16,19 +16,27 @@ import pyarrow.compute as pc
 
 from eventcube.engine import limit, state
 from eventcube.engine.execute import Execution
+from eventcube.engine.flat.strategy import flat_strategies
 from eventcube.engine.views import auto, sliding, view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import EventCubeWarning, OptionError
-from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.optimizer import choose
-from eventcube.options import ENUMERATE
+from eventcube.options import AUTO
 from eventcube.plan.parts import nested_parts
 from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.changed import check_changed, draw_drilled
-from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.compare import (
+    DisagreementError,
+    Key,
+    check,
+    check_count,
+    draw_cut,
+    engine_batches,
+    oracle_matches,
+)
 from tests.differential.ended import check_ended, draw_ended
 from tests.differential.exact import draw_exact_case
 from tests.differential.flat import check_flat, draw_flat
@@ -129,16 +137,6 @@ def draw_nested(rng: Random) -> Case:
     return case
 
 
-def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str]) -> None:
-    """Matches that are counted without being made are as many."""
-    query = parse(f"{case.query.text} AGG COUNT(*)")
-    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy, aggregates=ENUMERATE)
-    found = sum(n for b in batches for n in b.column(0).to_pylist())
-    expected = len(oracle_matches(case.query, case.events, case.options))
-    if found != expected:
-        raise DisagreementError(f"{expected} matches, {found} counted: {query.text} {case.options} {cut} {strategy}")
-
-
 def _check_views(case: Case, rng: Random) -> int:
     cut = draw_cut(rng, len(case.events))
     with rows_leave_in_the_middle() if chance(rng, 33) else nullcontext():
@@ -165,6 +163,7 @@ def _check_strategy(case: Case, rng: Random, cut: Sequence[int], restarts: Colle
     strategy: str | dict[str, str] = rng.choice(["passive", "semantic"] if chance(rng, 50) else names)
     if chance(rng, 30):
         strategy = {own[0]: rng.choice(names) for own in nested_parts(case.query.pattern) if chance(rng, 70)}
+    flat = rng.choice([AUTO, AUTO, *sorted(flat_strategies())])
     stride, many = rng.choice([(1, 1), (2, 3), (1 << 14, 1 << 15)])
     with (
         patch.object(sliding, "STRIDE", stride),
@@ -177,8 +176,8 @@ def _check_strategy(case: Case, rng: Random, cut: Sequence[int], restarts: Colle
     ):
         try:
             if case.query.limit is None and chance(rng, 40):
-                _check_count(case, cut, strategy)
-            return len(check(*case, cut, strategy=strategy, restarts=restarts))
+                check_count(case, cut, strategy=strategy, flat_strategy=flat)
+            return len(check(*case, cut, strategy=strategy, flat_strategy=flat, restarts=restarts))
         except OptionError as error:
             if error.code != "EC418":
                 raise

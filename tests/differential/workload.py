@@ -18,6 +18,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 import eventcube as ec
+from eventcube.engine.flat.strategy import flat_strategies
 from eventcube.errors import EventCubeWarning, OptionError
 from eventcube.language.syntax import Component, Query, Seq
 from eventcube.options import AUTO, ENUMERATE
@@ -200,7 +201,8 @@ class _Saved:
             separate=True,
             strategy=strategy,
             sharing=sharing,
-            # A state does not tell by which way its groups were computed.
+            # A state does not tell how sequences were searched, nor by which way its groups were computed.
+            flat_strategy=self._rng.choice([AUTO, AUTO, *sorted(flat_strategies())]),
             aggregates=self._rng.choice([AUTO, ENUMERATE]),
         )
 

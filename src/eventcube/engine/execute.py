@@ -130,8 +130,8 @@ class Execution:
                 return self._bind(step, table)
             case BindClusters(bind):
                 return self._counted(self._clusters.bind(step, table, *self.range_of(bind, table)))
-            case ExpandClusters():
-                return self._counted(self._clusters.expand(step, table))
+            case ExpandClusters(slots):
+                return self._counted(self._clusters.expand(slots, table))
             case Union(programs):
                 return chain.from_iterable(self.run(program, table) for program in programs)
             case Absent(slots):

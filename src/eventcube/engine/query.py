@@ -11,6 +11,7 @@ from eventcube.engine.counters import Counters
 from eventcube.engine.counting.counts import Found
 from eventcube.engine.evaluation import Evaluation
 from eventcube.engine.execute import Execution
+from eventcube.engine.flat.strategy import flat_cost
 from eventcube.engine.kept_matches import KeptMatches
 from eventcube.engine.kernels import Ints
 from eventcube.engine.rows import Rows
@@ -39,7 +40,7 @@ class RunningQuery:
         self._views: SharedViews | None = None
         # Those of other programs, by what tells these apart: numbers of steps do so only within a program.
         self._other_parts: dict[object, Parts] = {}
-        self.programs = ProgramChoice(self.plan, self.parts.cost)
+        self.programs = ProgramChoice(self.plan, self.parts.cost, flat_cost)
         self.sink = make_sink(self.plan)
         # Matches that were reported, for queries that are added; None if they are not kept.
         self.kept: KeptMatches | None = None
@@ -90,7 +91,8 @@ class RunningQuery:
 
     def program(self, execution: Execution) -> Program:
         """The program that the optimizer chooses for an execution."""
-        return self.programs.program(StoredEvents(execution), materialize=not self.only_counts)
+        events, looked_at = StoredEvents(execution), self.counters.candidates
+        return self.programs.program(events, materialize=not self.only_counts, looked_at=looked_at)
 
     def estimate(self, execution: Execution) -> Costs:
         """What the programs would cost over these events, if there were no others; nothing is run."""

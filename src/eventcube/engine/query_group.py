@@ -177,7 +177,7 @@ class QueryGroup:
         candidates = [
             Candidate(q.name, q.plan, q.query.stacks, q.plan.program, q.query.from_start, not q.only_counts)
             for q in queries
-            if q.query.from_start is not None and not q.programs.is_open
+            if q.query.from_start is not None
         ]
         if len(candidates) < 2:
             return frozenset()

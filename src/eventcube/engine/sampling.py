@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from eventcube.engine.expressions import valid_mask
-from eventcube.engine.kernels import Array, Ints
+from collections.abc import Mapping
+
+from eventcube.engine.expressions import holds, valid_mask
+from eventcube.engine.kernels import Array, Bools, Ints
 from eventcube.engine.views.strategy import Executor
-from eventcube.plan.expressions import Expression
+from eventcube.plan.expressions import Condition, Expression
 from eventcube.plan.steps import State
 
 
@@ -32,3 +34,9 @@ class StoredEvents:
         """The values of an expression for some rows, without nulls."""
         column = self._executor.value_of(expression, rows)
         return column.values[valid_mask(column)]
+
+    def holds(self, condition: Condition, rows: Mapping[int, Ints]) -> Bools:
+        """Where a condition holds for combinations of events, of each slot a row."""
+        columns = self._store.columns
+        size = len(next(iter(rows.values())))
+        return holds(condition, size, lambda ref: columns[ref].take(rows[ref.slot]), columns)

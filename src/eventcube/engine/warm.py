@@ -52,7 +52,7 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.exists: [(INTS, INTS, TESTS)],
     kernels.latest: [(INTS, INTS, TESTS)],
     kernels.count: [(INTS, INTS, TESTS)],
-    cluster_kernels.expand_clusters: [(TABLE, INTS, TABLE, TABLE, INTS, INT, INT, INT)],
+    cluster_kernels.bind_clusters: [(TABLE, INTS, INTS, INTS, INTS, INTS, INT, INT, TABLE)],
     order_kernels.window_starts: [(READ_ONLY, INTS, INT)],
     order_kernels.window_ends: [(READ_ONLY, INTS, INT)],
     order_kernels.group: [(INTS, INT)],

@@ -11,8 +11,10 @@ from math import inf
 from typing import ClassVar, Protocol
 
 from eventcube.optimizer.cost import Cost, Load
+from eventcube.optimizer.flat import FlatCost, FlatEstimate
 from eventcube.optimizer.program import ProgramEstimate, StrategyCost, due_events
 from eventcube.optimizer.statistics import Events
+from eventcube.options import SASE
 from eventcube.plan.physical import PhysicalQuery
 from eventcube.plan.steps import Program
 
@@ -20,8 +22,9 @@ from eventcube.plan.steps import Program
 SWITCH = 1.05
 # Calls for which the strategy of a part is decided, if each costs no more than to decide does; else fewer.
 HOLD_CALLS, DECISION_COST = 15, 12_000.0
-# Pairs of a due event and another for which the program is decided. Fewer are not worth an estimate.
-HOLD_PAIRS = 1 << 22
+# Pairs of a due event and another for which the program is decided, or candidates that it looks at; fewer are not worth
+# an estimate. Both double whenever the choice stays the same, so often at most.
+HOLD_PAIRS, HOLD_CANDIDATES, HOLD_DOUBLED = 1 << 22, 1 << 20, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,28 +167,36 @@ class ProgramChoice(Choice):
 
     inert = True
 
-    def __init__(self, plan: PhysicalQuery, strategy_cost: StrategyCost) -> None:
+    def __init__(self, plan: PhysicalQuery, strategy_cost: StrategyCost, flat_cost: FlatCost) -> None:
         self._programs = {alternative.name: alternative.program for alternative in plan.alternatives}
         super().__init__(next(iter(self._programs)))
-        self._plan, self._strategy_cost = plan, strategy_cost
-        self._pairs = 0
+        self._plan, self._strategy_cost, self._flat_cost = plan, strategy_cost, flat_cost
+        self._flat = any(alternative.flat != SASE for alternative in plan.alternatives)
+        self._pairs = self._looked_at = self._confirmed = 0
 
     @property
     def is_open(self) -> bool:
         """Whether there is anything to choose."""
         return len(self._programs) > 1
 
-    def program(self, events: Events, *, materialize: bool) -> Program:
-        """The program to run; `materialize`: matches are made, not only counted."""
+    def program(self, events: Events, *, materialize: bool, looked_at: int) -> Program:
+        """The program to run; `materialize`: matches are made, not only counted.
+
+        `looked_at` is how many candidates the query has looked at so far.
+        """
         if not self.is_open:
             return self._plan.program
         self._pairs += due_events(self._plan, events) * events.size
-        if self._pairs > HOLD_PAIRS:
-            self._pairs = 0
+        times = 1 << self._confirmed
+        if self._pairs > times * HOLD_PAIRS or looked_at - self._looked_at > times * HOLD_CANDIDATES:
+            before = self.chosen
             self.decide(self.estimate(events, materialize=materialize))
+            self._pairs, self._looked_at = 0, looked_at
+            self._confirmed = min(HOLD_DOUBLED, self._confirmed + 1) if self.chosen == before else 0
         return self._programs[self.take()]
 
     def estimate(self, events: Events, *, materialize: bool) -> Costs:
         """What each program would cost over the events."""
-        estimate = ProgramEstimate.of_events(self._plan, events, self._strategy_cost, materialize=materialize)
-        return Costs({name: estimate.cost(program) for name, program in self._programs.items()})
+        kind = FlatEstimate if self._flat else ProgramEstimate
+        estimate = kind.of_events(self._plan, events, self._strategy_cost, materialize=materialize)
+        return Costs({a.name: self._flat_cost(a.flat, a.program, estimate) for a in self._plan.alternatives})

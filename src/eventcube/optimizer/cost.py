@@ -101,6 +101,7 @@ class Load:
     far back a last event is asked for. `windowed` are the same in a whole window. `missing` last events are not in the
     view yet. `ends` is how many different ends the intervals have, and `ends_inside` how many of them lie in one
     interval. `materialize`: results are made, not only counted. `sorted_view`: a view has to sort events by value.
+    `extending` is what it costs to compute the results of missing last events, where that was estimated step by step.
     """
 
     part: PartProfile
@@ -114,6 +115,7 @@ class Load:
     selectivity: float = 1.0
     ends: float = 0.0
     ends_inside: float = 0.0
+    extending: float = 0.0
 
     @property
     def only_emptiness(self) -> bool:

@@ -44,6 +44,7 @@ from eventcube.plan.steps import (
     Reject,
     StandalonePart,
     State,
+    Step,
     Term,
     Union,
     form_of,
@@ -69,16 +70,18 @@ class Partial(NamedTuple):
 
     Two events with a fence between them are close to each other, and divide it as one does. `tables` is how many
     tables the partial matches come in: each is a call of every step that follows, however little of it is left.
+    `folded` is how many each one stands for, if it has clusters of events.
     """
 
     rows: float = 1.0
     bound: int = 0
     spread: float = 0.0
     tables: float = 1.0
+    folded: float = 1.0
 
     def of(self, rows: float) -> Partial:
         """So many of the same."""
-        return Partial(rows, self.bound, self.spread, self.tables)
+        return self._replace(rows=rows)
 
 
 NOTHING = Partial()
@@ -139,6 +142,10 @@ class ProgramEstimate:
         """Estimates from a sample of some events."""
         return cls(plan, SampledSlots(plan, events), strategy_cost, materialize=materialize)
 
+    def events(self, slot: int) -> float:
+        """How many events a slot takes."""
+        return self._slots.count(slot)
+
     def cost(self, program: Program) -> float:
         """What the program costs."""
         return sum(cost for cost, _ in self.steps(program))
@@ -171,47 +178,47 @@ class ProgramEstimate:
         """
         for i, step in enumerate(program):
             counted = i == len(program) - 1 and not self._materialize
-            calls = (at.tables - 1.0) * CALL
-            match step:
-                case Bind():
-                    fenced = sum(self._slots.in_window(fence.slot) for fence in step.fences) / max(1.0, at.spread)
-                    extensions = self._extensions(step, at) / (1.0 + fenced)
-                    only_range = counted and step.is_range
-                    row = COUNTED if only_range else RANGE + extensions * (EXTEND + COPY * at.bound)
-                    cost = BIND + calls + at.rows * (row + FENCE * len(step.fences))
-                    cost += self._looked_up(step, at.rows, 1 if only_range else 2)
-                    rows = at.rows * extensions
-                    spread = at.spread + 1.0 / (1.0 + fenced)
-                    at = Partial(rows, at.bound + 1, spread, at.tables + rows / CHUNK)
-                case Nested(slots=slots):
-                    load = self._load(step, at, counted)
-                    cost = self._strategy_cost(step.strategy, load)
-                    tables = at.tables + load.results / CHUNK
-                    at = Partial(load.results, at.bound + len(slots), at.spread + len(slots), tables)
-                case Union(programs):
-                    branches = [list(self.steps(branch, at)) for branch in programs]
-                    cost = sum(cost for branch in branches for cost, _ in branch)
-                    ends = [branch[-1][1] if branch else at for branch in branches]
-                    rows, tables = sum(end.rows for end in ends), sum(end.tables for end in ends)
-                    at = Partial(rows, max(end.bound for end in ends), max(end.spread for end in ends), tables)
-                case Reject():
-                    cost = calls + at.rows * REJECT
-                    at = at.of(at.rows / (1.0 + self._negated(step, at)))
-                case Narrow(slot):
-                    left = at.rows * narrowed.get(slot, 1.0)
-                    cost = calls + at.rows * NARROW + left * NARROWED
-                    at = at.of(left)
-                case FilterByState():
-                    cost = calls + self.filtered(at.rows)
-                    at = at.of(at.rows * self._slots.new)
-                case InOrder(pairs):
-                    cost = calls + at.rows * IN_ORDER
-                    at = at.of(at.rows * 0.5 ** len(pairs))
-                case KeepLatest():
-                    cost = calls + at.rows * KEEP_LATEST
-                case _:
-                    cost = calls + at.rows
+            cost, at = self._step(step, at, narrowed, counted=counted)
             yield cost, at
+
+    def _step(self, step: Step, at: Partial, narrowed: Mapping[int, float], *, counted: bool) -> tuple[float, Partial]:
+        """The cost of one step, for some partial matches, and what is made of these, or only counted."""
+        calls = (at.tables - 1.0) * CALL
+        match step:
+            case Bind():
+                fenced = sum(self._slots.in_window(fence.slot) for fence in step.fences) / max(1.0, at.spread)
+                extensions = self._extensions(step, at) / (1.0 + fenced)
+                only_range = counted and step.is_range
+                row = COUNTED if only_range else RANGE + extensions * (EXTEND + COPY * at.bound)
+                cost = BIND + calls + at.rows * (row + FENCE * len(step.fences))
+                cost += self._looked_up(step, at.rows, 1 if only_range else 2)
+                rows = at.rows * extensions
+                spread = at.spread + 1.0 / (1.0 + fenced)
+                return cost, Partial(rows, at.bound + 1, spread, at.tables + rows / CHUNK)
+            case Nested(slots=slots):
+                load = self._load(step, at, counted)
+                tables = at.tables + load.results / CHUNK
+                made = Partial(load.results, at.bound + len(slots), at.spread + len(slots), tables)
+                return self._strategy_cost(step.strategy, load), made
+            case Union(programs):
+                branches = [list(self.steps(branch, at)) for branch in programs]
+                ends = [branch[-1][1] if branch else at for branch in branches]
+                rows, tables = sum(end.rows for end in ends), sum(end.tables for end in ends)
+                bound, spread = max(end.bound for end in ends), max(end.spread for end in ends)
+                return sum(cost for branch in branches for cost, _ in branch), Partial(rows, bound, spread, tables)
+            case Reject():
+                return calls + at.rows * REJECT, at.of(at.rows / (1.0 + self._negated(step, at)))
+            case Narrow(slot):
+                left = at.rows * narrowed.get(slot, 1.0)
+                return calls + at.rows * NARROW + left * NARROWED, at.of(left)
+            case FilterByState():
+                return calls + self.filtered(at.rows), at.of(at.rows * self._slots.new)
+            case InOrder(pairs):
+                return calls + at.rows * IN_ORDER, at.of(at.rows * 0.5 ** len(pairs))
+            case KeepLatest():
+                return calls + at.rows * KEEP_LATEST, at
+            case _:
+                return calls + at.rows, at
 
     def _looked_up(self, bind: Bind, rows: float, passes: int) -> float:
         """What it costs that links, in so many passes, and windows lie far apart in memory if events are many."""

@@ -5,12 +5,13 @@ Nothing is assumed about rates: whoever weighs alternatives counts a sample of t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from eventcube.plan.expressions import Expression
+from eventcube.plan.expressions import Condition, Expression
 from eventcube.plan.steps import State
 
 Ints = npt.NDArray[np.int64]
@@ -35,6 +36,9 @@ class Events(Protocol):
 
     def values(self, expression: Expression, rows: Ints) -> npt.NDArray[Any]:
         """The values of an expression for some rows, without nulls."""
+
+    def holds(self, condition: Condition, rows: Mapping[int, Ints]) -> npt.NDArray[np.bool_]:
+        """Where a condition holds for combinations of events, of each slot a row."""
 
 
 def sample_step(size: int) -> int:

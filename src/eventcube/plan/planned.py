@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from eventcube.concepts.concepts import Concepts
 from eventcube.errors import for_each
 from eventcube.language.syntax import Query
-from eventcube.options import ENUMERATE, Options, StrategyChoice
+from eventcube.options import ENUMERATE, SASE, Options, StrategyChoice
 from eventcube.plan.bind import bind
 from eventcube.plan.build import build, program_from_start
 from eventcube.plan.logical import LogicalQuery
@@ -54,19 +54,29 @@ def plan_together(plans: Mapping[str, Planned], concepts: Concepts | None, added
     """The plan of a workload; queries that begin with the same components can also be bound from there on."""
     workload = plan_workload({name: planned.physical for name, planned in plans.items()}, concepts, added)
     begun: dict[object, list[str]] = {}
+    ended: dict[object, list[str]] = {}
     for name, query in workload.queries.items():
-        begun.setdefault(_beginning(query), []).append(name)
+        begun.setdefault(_components(query, slice(2)), []).append(name)
+        ended.setdefault(_components(query, slice(-2, None)), []).append(name)
     from_start = {
         name: program
         for key, names in begun.items()
         for name in names
         if key is not None and len(names) > 1 and (program := _from_start(plans[name])) is not None
     }
+    # Steps are shared event by event.
+    sharing = {*from_start, *(n for key, names in ended.items() if key is not None and len(names) > 1 for n in names)}
     queries = {
-        name: replace(query, from_start=from_start[name]) if name in from_start else query
+        name: replace(_by_events(query) if name in sharing else query, from_start=from_start.get(name))
         for name, query in workload.queries.items()
     }
     return replace(workload, queries=queries)
+
+
+def _by_events(query: WorkloadQuery) -> WorkloadQuery:
+    """The query without programs of other flat strategies, if those are left to the optimizer."""
+    alternatives = tuple(a for a in query.plan.alternatives if a.flat == SASE)
+    return replace(query, plan=replace(query.plan, alternatives=alternatives)) if alternatives else query
 
 
 def _from_start(planned: Planned) -> Program | None:
@@ -74,9 +84,9 @@ def _from_start(planned: Planned) -> Program | None:
     return program_from_start(planned.logical, 1 + highest_number(programs))
 
 
-def _beginning(query: WorkloadQuery) -> object:
-    """What queries must have in common to share the binding of their first components; None if they cannot."""
+def _components(query: WorkloadQuery, which: slice) -> object:
+    """What queries must have in common to share the binding of some of their components; None if they cannot."""
     plan = query.plan
-    if len(plan.positive) < 3 or plan.forward or len(plan.alternatives) > 1:
+    if len(plan.positive) < 3 or plan.forward or plan.alternatives[0].name != SASE:
         return None
-    return query.arrangement, *(query.stacks[slot] for slot in plan.positive[:2])
+    return query.arrangement, *(query.stacks[slot] for slot in plan.positive[which])

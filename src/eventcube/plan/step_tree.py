@@ -9,7 +9,7 @@ from typing import Any
 
 from eventcube.nodes import walk
 from eventcube.options import ITERATIVE
-from eventcube.plan.steps import Bind, Nested, Program, Reject, Step
+from eventcube.plan.steps import Bind, BindClusters, Nested, Program, Reject, Step
 from eventcube.plan.workload import StackKey
 
 # Slots that a step binds, in keys of steps: whatever their numbers are.
@@ -84,6 +84,9 @@ def shareable(program: Program, *, counted: bool) -> int:
 
 
 def _keeps_results(step: Step) -> bool:
+    if isinstance(step, BindClusters):
+        # Its clusters are known to the steps that follow in the same program.
+        return True
     if isinstance(step, Bind):
         # It holds no other steps.
         return False

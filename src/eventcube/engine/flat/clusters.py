@@ -6,7 +6,7 @@ neighbours on their stack, and a range of a stack is a few clusters, of which th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Protocol
@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from eventcube.engine.candidates import NO_TESTS
-from eventcube.engine.cluster_kernels import expand_clusters
+from eventcube.engine.cluster_kernels import bind_clusters
 from eventcube.engine.kernels import Ints, expand
 from eventcube.engine.table import Table, width_column
 from eventcube.engine.views.strategy import Executor
@@ -64,42 +64,38 @@ class ClusterJoins:
             self._formed[step.id] = Clusters.formed(slot, step.links, self._executor)
         clusters, stack = self._formed[step.id], self._executor.store.stack(slot)
         lo, hi = stack.positions(lower), stack.positions(upper)
-        first, end = np.zeros((2, len(table)), np.int64)
-        some = lo < hi
-        first[some], end[some] = clusters.of[lo[some]], clusters.of[hi[some] - 1] + 1
-        numbers, columns = np.arange(len(clusters.starts)), (*table.columns, slot, width_column(slot))
-        data, row, offset = np.vstack([table.data, lo, hi]), 0, 0
-        while row < len(table):
-            made, row, offset, linked = expand(first, end, numbers, data, NO_TESTS, row, offset, self._scratch)
-            counters.candidates += linked
-            counters.links += linked
-            if linked:
-                *_, lo_of, hi_of, cluster = made
-                starts = np.maximum(clusters.starts[cluster], lo_of)
-                widths = np.minimum(clusters.starts[cluster + 1], hi_of) - starts
-                made[-3], made[-2] = stack.rows[starts], widths
-                yield Table(columns, made[:-1])
-
-    def expand(self, step: ExpandClusters, table: Table) -> Iterator[Table]:
-        """The partial matches with each combination of the events of their clusters."""
-        store, slots, widths = self._executor.store, step.slots, _widths(step, table)
-        kept = table.only(c for c in table.columns if c not in map(width_column, slots))
-        stacks = [store.stack(slot) for slot in slots]
-        begins = np.cumsum([0, *(len(stack.rows) for stack in stacks[:-1])])
-        starts = np.vstack([b + s.positions(table[slot]) for b, s, slot in zip(begins, stacks, slots, strict=True)])
-        columns = np.array([kept.columns.index(slot) for slot in slots])
-        rows, most = np.concatenate([stack.rows for stack in stacks]), self._scratch.shape[1]
+        columns = (*table.columns, slot, width_column(slot))
         row, offset = 0, 0
         while row < len(table):
-            data, row, offset = expand_clusters(kept.data, columns, starts, widths, rows, row, offset, most)
-            yield Table(kept.columns, data)
+            data, row, offset = bind_clusters(
+                table.data, lo, hi, clusters.of, clusters.starts, stack.rows, row, offset, self._scratch
+            )
+            counters.candidates += data.shape[1]
+            counters.links += data.shape[1]
+            if data.shape[1]:
+                yield Table(columns, data)
+
+    def expand(self, slots: Sequence[int], table: Table) -> Iterator[Table]:
+        """The partial matches with each combination of the events of their clusters for some slots."""
+        if not slots:
+            yield table
+            return
+        slot, *others = slots
+        stack, width = self._executor.store.stack(slot), width_column(slot)
+        rest = table.only(c for c in table.columns if c not in (slot, width))
+        lo = stack.positions(table[slot])
+        hi = lo + table[width]
+        row, offset = 0, 0
+        while row < len(table):
+            data, row, offset, _ = expand(lo, hi, stack.rows, rest.data, NO_TESTS, row, offset, self._scratch)
+            yield from self.expand(others, Table((*rest.columns, slot), data))
 
     def count(self, program: Program, last: ExpandClusters, table: Table) -> int:
         """The number of results of a program that ends by expanding clusters, none of which need be expanded."""
         final = program[-2]
         if not isinstance(final, BindClusters) or final.links:
-            return sum(_combinations(_widths(last, out)) for out in self._executor.run(program[:-1], table))
-        total, others = 0, ExpandClusters(tuple(slot for slot in last.slots if slot != final.bind.slot))
+            return sum(_combinations(_widths(last.slots, out)) for out in self._executor.run(program[:-1], table))
+        total, others = 0, [slot for slot in last.slots if slot != final.bind.slot]
         stack, counters = self._executor.store.stack(final.bind.slot), self._executor.counters
         for out in self._executor.run(program[:-2], table):
             lower, upper = self._executor.range_of(final.bind, out)
@@ -111,9 +107,9 @@ class ClusterJoins:
         return total
 
 
-def _widths(step: ExpandClusters, table: Table) -> Ints:
-    """How many events each cluster has."""
-    return np.array([table[width_column(slot)] for slot in step.slots]).reshape(len(step.slots), len(table))
+def _widths(slots: Sequence[int], table: Table) -> Ints:
+    """How many events the clusters of each slot have."""
+    return table.only(map(width_column, slots)).data
 
 
 def _combinations(widths: Ints) -> int:

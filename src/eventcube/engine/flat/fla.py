@@ -5,7 +5,10 @@ from __future__ import annotations
 from eventcube.engine.flat.strategy import FlatStrategy, register
 from eventcube.optimizer.program import ProgramEstimate
 from eventcube.options import FLA
-from eventcube.plan.steps import Program
+from eventcube.plan.steps import BindClusters, Program
+
+# One event whose link is looked up, to form the clusters of its stack.
+FORM = 2.0
 
 
 @register(FLA)
@@ -14,5 +17,6 @@ class Fla(FlatStrategy):
 
     @classmethod
     def cost(cls, program: Program, estimate: ProgramEstimate) -> float:
-        """The steps of the program."""
-        return estimate.cost(program)
+        """The steps of the program, and what it costs to form the clusters."""
+        formed = (step for step in program if isinstance(step, BindClusters))
+        return estimate.cost(program) + FORM * sum(estimate.events(s.bind.slot) * len(s.links) for s in formed)

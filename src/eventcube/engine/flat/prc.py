@@ -8,9 +8,13 @@ from eventcube.engine.views.kept import KeptResults
 from eventcube.engine.views.result_store import QueryIntervals
 from eventcube.engine.views.strategy import register_for_sequences
 from eventcube.engine.views.view import AttachedView, Requests
+from eventcube.optimizer.cost import LOOK_UP, MATERIALIZE, SORTED_VIEW_CALL, TEST, VIEW_CALL, Load
 from eventcube.optimizer.program import ProgramEstimate
 from eventcube.options import PRC
 from eventcube.plan.steps import Program
+
+# One run of kept partial matches, those with one last event, that a look-up goes over; one that is put there.
+RUN, KEEP = 2.0, 40.0
 
 
 class KeptPrefixes(KeptResults):
@@ -40,6 +44,17 @@ class Prefixes(Balanced):
     """Keeps the partial matches that the events to come are joined with, as a view of all components but one."""
 
     keeps = KeptPrefixes
+
+    @classmethod
+    def cost(cls, load: Load) -> float | None:
+        """A look at each kept run, the partial matches that are joined and tested, and those that are new."""
+        lasts, *_, inside = load.partial
+        call = SORTED_VIEW_CALL if load.sorted_view else VIEW_CALL
+        joined = MATERIALIZE * inside if load.materialize or load.part.residual else 0.0
+        tested = TEST * inside if load.part.residual else 0.0
+        look_up = load.outer_rows * (LOOK_UP + RUN * min(lasts, inside) + joined + tested)
+        update = load.extending or load.missing * sum(load.extended)
+        return call + look_up + update + load.missing * load.extended[-1] * KEEP
 
 
 @register(PRC)

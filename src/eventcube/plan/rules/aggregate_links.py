@@ -66,7 +66,7 @@ def aggregate_in_kept(program: Program) -> Program:
 
 def aggregates(program: Program) -> bool:
     """Whether there is a cluster from which the search goes on."""
-    return any(isinstance(node, BindClusters) and bool(node.links) for node in walk(program))
+    return any(isinstance(node, BindClusters) and node.links for step in program for node in walk(step))
 
 
 def _inside(step: Step, *, last: bool) -> Step:
