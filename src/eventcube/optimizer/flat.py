@@ -31,7 +31,7 @@ from eventcube.plan.steps import (
 # What a program costs by the flat strategy of a name.
 FlatCost = Callable[[str, Program, ProgramEstimate], float]
 # Combinations of events on which conditions are tried; windows, and events of each, whose links are looked up.
-TUPLES, LINKED = 1024, 20
+TUPLES, LINKED = 512, 16
 # Beside what a join costs: one test of one candidate, one condition on a match that was made, one cluster.
 TEST, FILTER, CLUSTER = 0.6, 4.0, 0.7
 

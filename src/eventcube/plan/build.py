@@ -56,7 +56,7 @@ class _Outline(NamedTuple):
     """What of a plan follows from the pattern and its conditions; `fired` are the rules that changed steps."""
 
     alternatives: tuple[Alternative, ...]
-    unsuited: tuple[tuple[str, str], ...]
+    unsuited: str | None
     fired: tuple[str, ...]
     forward: bool
     looks_back: bool

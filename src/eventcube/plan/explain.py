@@ -91,9 +91,8 @@ def _difference(alternative: Alternative, query: LogicalQuery) -> str:
 def _sequences(plan: Planned) -> Iterator[str]:
     """The flat strategy that was asked for, and why another one takes its place."""
     asked = plan.flat_strategy
-    reason = dict(plan.physical.unsuited).get(asked)
-    if reason is not None:
-        yield f"sequences   by sase, as {asked} has nothing to do: {reason}"
+    if plan.physical.unsuited is not None:
+        yield f"sequences   by sase, as {asked} has nothing to do: {plan.physical.unsuited}"
     elif asked != AUTO:
         yield f"sequences   by {asked}"
 

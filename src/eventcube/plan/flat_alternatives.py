@@ -7,58 +7,61 @@ from typing import NamedTuple
 
 from eventcube.options import AUTO, FLA, PRC, SASE
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.physical import FLAT, NESTED, Alternative
-from eventcube.plan.rules.aggregate_links import aggregate_in_kept, aggregate_links, aggregates
+from eventcube.plan.physical import NESTED, Alternative
+from eventcube.plan.rules.aggregate_links import aggregate_in_kept, aggregate_links
 from eventcube.plan.rules.keep_prefixes import keep_prefixes
 from eventcube.plan.rules.rewrite import rewrite_steps
 from eventcube.plan.steps import Program, numbered
 
-NO_CLUSTERS = "no sequence has an event in the middle that is not compared with others"
-NO_PREFIX = "no sequence has three events"
-NO_TEST = "nothing is tested on the events of a sequence before its last one comes"
+# Why a flat strategy has nothing to do.
+_UNSUITED = {
+    FLA: "no sequence has an event in the middle that is not compared with others",
+    PRC: "no sequence has three events",
+}
 
 
 class FlatAlternatives(NamedTuple):
-    """The programs of a plan; flat strategies that do not suit it, and why; and the rules that changed steps."""
+    """The programs of a plan; why it has none of the flat strategy asked for; and the rules that changed steps."""
 
     alternatives: tuple[Alternative, ...]
-    unsuited: tuple[tuple[str, str], ...]
+    unsuited: str | None
     fired: tuple[str, ...]
 
 
 def flat_alternatives(
     forms: Mapping[str, LogicalQuery], flat: str, steps_of: Callable[[LogicalQuery], Program], *, forward: bool
 ) -> FlatAlternatives:
-    """The programs by one flat strategy, or with `auto` by all that may pay.
+    """The programs of a query by one flat strategy, or with `auto` by all that may pay.
 
     `forms` has the query by itself and, if nested parts are left to the optimizer, with those bound in place. Where a
     strategy has nothing to do, its program is that of `sase`.
     """
-    queries = dict(forms)
-    if flat == PRC:
-        queries = {name: keep_prefixes(query, forward=forward) for name, query in forms.items()}
-    elif flat == AUTO:
-        queries[PRC] = keep_prefixes(forms[NESTED], forward=forward, only_tested=True)
-    unsuited: dict[str, str] = {}
-    if PRC in (flat, *queries) and queries.get(PRC, queries[NESTED]) is forms[NESTED]:
-        unsuited[PRC] = NO_PREFIX if flat == PRC else NO_TEST
-        queries.pop(PRC, None)
+    queries = {(name, SASE): query for name, query in forms.items()}
+    if flat in (AUTO, PRC):
+        for name, query in forms.items():
+            kept = keep_prefixes(query, forward=forward, only_tested=flat == AUTO)
+            if kept is not query:
+                queries[name, PRC] = kept
     steps, fired = rewrite_steps(tuple(map(steps_of, queries.values())))
     programs = dict(zip(queries, steps, strict=True))
-    for name in queries if flat == PRC else programs.keys() & {PRC}:
-        programs[name] = aggregate_in_kept(programs[name])
-    if flat == FLA:
-        programs = {name: aggregate_links(program) for name, program in programs.items()}
-    elif flat == AUTO:
-        programs[FLA] = aggregate_links(programs.get(FLAT, programs[NESTED]))
-    if FLA in (flat, *programs) and not any(map(aggregates, programs.values())):
-        unsuited[FLA] = NO_CLUSTERS
-        programs.pop(FLA, None)
-    used = SASE if flat == AUTO or flat in unsuited else flat
-    if len(forms) == 1:
-        programs = {used if name == NESTED else name: program for name, program in programs.items()}
+    for name in forms:
+        if (name, PRC) in programs:
+            programs[name, PRC] = aggregate_in_kept(programs[name, PRC])
+        if flat in (AUTO, FLA):
+            program = aggregate_links(programs[name, SASE])
+            if program is not programs[name, SASE]:
+                programs[name, FLA] = program
+    if flat == AUTO:
+        # Where nested parts are left to the optimizer, their strategies keep partial matches.
+        *_, last = forms
+        chosen = [(name, SASE) for name in forms]
+        chosen += [key for key in ((last, FLA), *([(NESTED, PRC)] if len(forms) == 1 else [])) if key in programs]
+    else:
+        chosen = [(name, flat if (name, flat) in programs else SASE) for name in forms]
+    numbers = numbered(tuple(programs[key] for key in chosen))
     alternatives = tuple(
-        Alternative(name, program, name if name in (FLA, PRC) else used)
-        for name, program in zip(programs, numbered(tuple(programs.values())), strict=True)
+        Alternative(name if len(forms) > 1 and (flat != AUTO or strategy == SASE) else strategy, program, strategy)
+        for (name, strategy), program in zip(chosen, numbers, strict=True)
     )
-    return FlatAlternatives(alternatives, tuple(unsuited.items()), fired)
+    suited = flat == AUTO or any(strategy == flat for _, strategy in chosen)
+    return FlatAlternatives(alternatives, None if suited else _UNSUITED[flat], fired)

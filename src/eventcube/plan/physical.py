@@ -101,17 +101,16 @@ NESTED, FLAT = "nested", "flat"
 class PhysicalQuery:
     """A plan that can run. `forward` plans report a match once its window has closed, others at its last event.
 
-    The optimizer chooses between the `alternatives` while the query runs, and begins with the first. Flat strategies
-    that were asked for but have nothing to do are `unsuited`, with the reason. `dictionary` is that of the programs'
-    conditions. `looks_back` plans have a negation that reaches back to the window's start.
-    `positive` are the slots that a match binds; `first` and `last` those among which its first and last event are;
+    The optimizer chooses between the `alternatives` while the query runs, and begins with the first. `unsuited` is why
+    it has none of the flat strategy that was asked for. `dictionary` is that of the programs' conditions. `looks_back`
+    plans have a negation that reaches back to the window's start. `positive` are the slots that a match binds; `first` and `last` those among which its first and last event are;
     those of `optional` may not be taken.
     """
 
     schema: EventSchema
     scan: Scan
     alternatives: tuple[Alternative, ...]
-    unsuited: tuple[tuple[str, str], ...]
+    unsuited: str | None
     dictionary: Dictionary
     sink: SinkPlan
     forward: bool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import is_
 
-from eventcube.nodes import walk
 from eventcube.plan.expressions import slots_in
 from eventcube.plan.steps import (
     Bind,
@@ -56,7 +56,7 @@ def aggregate_links(program: Program, *, last: bool = False) -> Program:
         steps.append(_inside(step, last=last))
     if clustered:
         steps.append(ExpandClusters(tuple(clustered)))
-    return tuple(steps)
+    return program if len(steps) == len(program) and all(map(is_, steps, program)) else tuple(steps)
 
 
 def aggregate_in_kept(program: Program) -> Program:
@@ -64,25 +64,23 @@ def aggregate_in_kept(program: Program) -> Program:
     return tuple(_inside(step, last=True) if isinstance(step, Nested) else step for step in program)
 
 
-def aggregates(program: Program) -> bool:
-    """Whether there is a cluster from which the search goes on."""
-    return any(isinstance(node, BindClusters) and node.links for step in program for node in walk(step))
-
-
 def _inside(step: Step, *, last: bool) -> Step:
     """A step with the programs in it changed likewise; of negated parts only the nearest result matters."""
     match step:
         case Union(programs):
-            return replace(step, programs=tuple(aggregate_links(program, last=last) for program in programs))
+            changed = tuple(aggregate_links(program, last=last) for program in programs)
+            return step if all(map(is_, changed, programs)) else replace(step, programs=changed)
         case Nested(forms=forms):
-            return replace(step, forms=tuple(_in_form(form, last=last) for form in forms))
+            in_forms = tuple(_in_form(form, last=last) for form in forms)
+            return step if all(map(is_, in_forms, forms)) else replace(step, forms=in_forms)
     return step
 
 
 def _in_form(form: Form, *, last: bool) -> Form:
     match form:
         case Recompute(program) | StandalonePart(program=program):
-            return replace(form, program=aggregate_links(program, last=last))
+            changed = aggregate_links(program, last=last)
+            return form if changed is program else replace(form, program=changed)
     return form
 
 
