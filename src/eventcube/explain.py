@@ -129,9 +129,12 @@ def _unseen(workloads: Sequence[WorkloadPlan], when: str) -> Iterator[str]:
 def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -> Iterator[str]:
     """What the optimizer chooses from; over events at hand, what it chooses and why."""
     parts = [part for part in parts_with_strategies(plan.program) if part.strategy == AUTO]
-    if not parts or plan.sink.name in MADE:
+    if not (parts or len(plan.alternatives) > 1) or plan.sink.name in MADE:
         return
     if isinstance(events, pa.Schema) or is_spark(events):
+        if not parts:
+            # The alternatives stand below the steps.
+            return
         yield "choices     by cost; ec.explain over events in this process, or analyze, estimates it"
         if len(plan.alternatives) > 1:
             yield f"  program: {', '.join(alternative.name for alternative in plan.alternatives)}"
