@@ -16,7 +16,7 @@ from eventcube.language.parse import parse
 from eventcube.language.printer import print_query
 from eventcube.language.syntax import Attribute, Query
 from eventcube.nodes import children
-from eventcube.options import Options, Settings, StrategyChoice, invalid_argument, options
+from eventcube.options import AUTO, Options, Settings, StrategyChoice, invalid_argument, options
 from eventcube.plan.advice import advise
 from eventcube.plan.bind import bind
 from eventcube.plan.planned import plan_query
@@ -187,7 +187,8 @@ def examine(
     concepts = None if options is None else options.concepts
     bound = None if schema is None else _attempt(lambda: bind(parsed, schema, concepts), errors)
     _attempt(lambda: check_result_columns(parsed), errors)
-    if options is not None and (options.limit is not None or options.strategy != StrategyChoice()):
+    chosen = options is not None and (options.strategy != StrategyChoice() or options.flat_strategy != AUTO)
+    if options is not None and (chosen or options.limit is not None):
         _attempt(lambda: _check_options(parsed, schema if bound is not None else None, options), errors)
     # A query that does not fit the columns may have other mistakes, too.
     warnings = suspicions(parsed) if bound is None else [*missing_window(parsed), *advise(bound)]

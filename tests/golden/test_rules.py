@@ -9,11 +9,14 @@ import pytest
 from tests.golden.titled import Titled, read_titled
 
 from eventcube.plan.rule_examples import show, show_steps
+from eventcube.plan.rules.aggregate_links import aggregate_links
+from eventcube.plan.rules.keep_prefixes import keep_prefixes
 from eventcube.plan.rules.rewrite import LOGICAL_RULES, NEAREST_RULES, STEP_RULES
 
 CASES = read_titled("rules.txt")
-LOGICAL = {rule.__name__: rule for rule in LOGICAL_RULES}
-STEPS = {rule.__name__: rule for rule in (*STEP_RULES, *NEAREST_RULES)}
+# Those that flat strategies ask for come last.
+LOGICAL = {rule.__name__: rule for rule in (*LOGICAL_RULES, keep_prefixes)}
+STEPS = {rule.__name__: rule for rule in (*STEP_RULES, *NEAREST_RULES, aggregate_links)}
 
 
 def _rule(case: Titled) -> str:

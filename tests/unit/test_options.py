@@ -15,6 +15,7 @@ import pytest
 
 import eventcube as ec
 from eventcube.cli.command import main
+from eventcube.engine.flat.strategy import flat_strategies
 from eventcube.engine.views.strategy import strategies
 from eventcube.options import SETTINGS, Options, RowSettings, Settings, StreamSettings, options
 from eventcube.settings import settings_of
@@ -92,6 +93,11 @@ def test_every_strategy_is_named() -> None:
     assert strategies().keys() <= set(words)
 
 
+def test_every_flat_strategy_is_named() -> None:
+    words = SETTINGS["flat_strategy"].meaning.replace(",", " ").split()
+    assert flat_strategies().keys() <= set(words)
+
+
 def _command_options(command: str) -> dict[str, click.Option]:
     parameters = main.commands[command].params
     return {p.name: p for p in parameters if p.name in SETTINGS and isinstance(p, click.Option)}
@@ -102,7 +108,7 @@ def _command_options(command: str) -> dict[str, click.Option]:
     [
         ("run", {*STREAMED, "sharing"}),
         ("explain", {*STREAMED, "until", "limit", "sharing"}),
-        ("check", {*STREAMED, "until", "limit", "strategy", "sharing", "aggregates"}),
+        ("check", {*STREAMED, "until", "limit", "strategy", "flat_strategy", "sharing", "aggregates"}),
         # --late PATH stands for keep_late.
         ("stream", {"until", "limit", "sharing", "keep_late", "match_id"}),
     ],

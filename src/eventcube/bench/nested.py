@@ -7,20 +7,18 @@ trigger by trigger, counting matches and returning them; the work is reported be
 from __future__ import annotations
 
 import gc
-import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
 from eventcube.bench.checksum import Checksum, checksum, same_matches
 from eventcube.bench.measure import Column, grouped, machine, one_core, save, screen, widths
 from eventcube.bench.plots import Picture, draw
-from eventcube.bench.trades import SYMBOLS, Trades
+from eventcube.bench.trades import SYMBOLS, Trades, up_to_each
 from eventcube.options import ENUMERATE
 from eventcube.runtime.runtime import Runtime
 
@@ -238,7 +236,7 @@ def _compare(place: str, setting: Setting, table: pa.Table) -> None:
             break
         size *= 2
     first = table.slice(0, size)
-    for pushes in ([first], _by_trigger(first)) if setting.by_trigger else ([first],):
+    for pushes in ([first], up_to_each(first, OUTER[-1])) if setting.by_trigger else ([first],):
         same_matches(place, {s: checksum(_batches(pattern, pushes, s)) for s in setting.strategies})
 
 
@@ -254,7 +252,7 @@ def _query(setting: Setting, mode: str) -> str:
 
 def _pushes(setting: Setting, mode: str, table: pa.Table) -> list[pa.Table]:
     if mode == "count, by trigger":
-        return _by_trigger(table)
+        return up_to_each(table, OUTER[-1])
     return [table.slice(0, setting.returned) if mode == "matches, batch" else table]
 
 
@@ -341,13 +339,6 @@ def _run(query: str, pushes: Sequence[pa.Table], strategy: str) -> tuple[float, 
 def _read(batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
     for _ in batches():
         pass
-
-
-def _by_trigger(table: pa.Table) -> list[pa.Table]:
-    """The trades in pieces, each up to an event that can complete a match."""
-    last = np.flatnonzero(np.asarray(table.column("symbol")) == OUTER[-1]) + 1
-    cuts = [0, *last.tolist(), table.num_rows]
-    return [table.slice(a, b - a) for a, b in itertools.pairwise(cuts) if b > a]
 
 
 def _show(console: Console, experiment: Experiment, rows: Sequence[Row]) -> None:

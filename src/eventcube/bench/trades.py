@@ -6,6 +6,7 @@ a prefix of a longer one and no way of cutting it into batches, row groups or fi
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -37,13 +38,17 @@ _MARKER = "_trades.json"
 
 @dataclass(frozen=True, slots=True)
 class Trades:
-    """The shape of the trades: their number, distance in time, accounts, and relative rates of the symbols."""
+    """The shape of the trades: their number, distance in time, accounts, and relative rates of the symbols.
+
+    So many trades of one symbol follow each other in a `run`, on average, beside those that do so by chance.
+    """
 
     events: int = 1_000_000
     seed: int = 7
     step_us: int = 1000
     accounts: int = 1000
     rates: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SYMBOLS, 1.0))
+    run: int = 1
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The trades in order of time, in batches of bounded size."""
@@ -54,6 +59,8 @@ class Trades:
         for first in range(0, self.events, _BLOCK):
             draw = np.random.default_rng([self.seed, first // _BLOCK])
             codes = draw.choice(len(shares), size=_BLOCK, p=shares).astype(np.int32)
+            if self.run > 1:
+                codes = np.repeat(codes, draw.geometric(1 / self.run, _BLOCK))[:_BLOCK]
             price = _reflected(_walk(codes, draw.normal(0.0, 0.2, _BLOCK), level))
             volume = draw.integers(1, 1001, _BLOCK)
             account = draw.integers(1, self.accounts + 1, _BLOCK)
@@ -86,6 +93,13 @@ class Trades:
         # The marker comes last, so that an interrupted run is repeated.
         marker.write_text(json.dumps(wanted))
         return folder
+
+
+def up_to_each(table: pa.Table, symbol: str) -> list[pa.Table]:
+    """The trades in pieces, each up to one of a symbol."""
+    last = np.flatnonzero(np.asarray(table.column("symbol")) == symbol) + 1
+    cuts = [0, *last.tolist(), table.num_rows]
+    return [table.slice(a, b - a) for a, b in itertools.pairwise(cuts) if b > a]
 
 
 def trades(

@@ -12,6 +12,7 @@ from eventcube.errors import OptionError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+FLAT_EXPERIMENTS = ("window", "free", "links", "kept")
 AGGREGATE_PARTS = ("windows", "large", "memory", "funnel")
 STREAM_PARTS = ("throughput", "keys", "latency", "day", "least")
 
@@ -154,6 +155,33 @@ def nested(out: Path, names: tuple[str, ...], scale: float, repetitions: int, pl
 
     try:
         bench_nested(out, names, scale=scale, repetitions=repetitions, plots=plots)
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
+
+
+@bench.command(short_help="Flat strategies for sequences against each other.")
+@_OUT
+@click.option("--experiment", "names", multiple=True, type=click.Choice(FLAT_EXPERIMENTS), help="Only these.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Factor for the length of the streams.",
+)
+@_repetitions(3, "the shortest counts")
+@click.option("--plots/--no-plots", default=True, show_default=True, help="Draw PNG and SVG.")
+def flat(out: Path, names: tuple[str, ...], scale: float, repetitions: int, plots: bool) -> None:
+    """Run sequences by every flat strategy on one core, over windows, runs of events and conditions.
+
+    \b
+    Example:
+      eventcube bench flat --experiment links
+    """
+    from eventcube.bench.flat import bench_flat
+
+    try:
+        bench_flat(out, names, scale=scale, repetitions=repetitions, plots=plots)
     except ModuleNotFoundError as error:
         raise _not_installed(error) from None
 

@@ -47,7 +47,7 @@ _MERMAID, _JSON = (".mmd", ".mermaid"), ".json"
     help="Write which queries refine which: as Mermaid (.mmd), as JSON (.json), or on the screen (-): as text, or with "
     "--json as JSON.",
 )
-@takes_given_settings(*MEANING_SETTINGS, "until", "limit", "strategy", "sharing", "aggregates")
+@takes_given_settings(*MEANING_SETTINGS, "until", "limit", "strategy", "flat_strategy", "sharing", "aggregates")
 @takes_run_options
 def cube(
     workload: str,

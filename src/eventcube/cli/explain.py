@@ -22,7 +22,7 @@ from eventcube.plan.parts import nested
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @click.option("--columns", help="The columns, as in SQL, instead of INPUT: 'ts timestamp, kind string, price double'.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="The format of INPUT, if its name does not say.")
-@takes_options(*MEANING_SETTINGS, "strategy", "aggregates")
+@takes_options(*MEANING_SETTINGS, "strategy", "flat_strategy", "aggregates")
 @click.option("--analyze", is_flag=True, help="Run it over INPUT in this process, and show what was counted.")
 def explain(
     query: str,

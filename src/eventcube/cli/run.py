@@ -14,7 +14,7 @@ from eventcube.options import MEANING_SETTINGS, Options
 @click.command(short_help="Ask a query of Parquet, CSV or JSON files.")
 @click.argument("query")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@takes_options(*MEANING_SETTINGS, "until", "limit", "strategy", "aggregates")
+@takes_options(*MEANING_SETTINGS, "until", "limit", "strategy", "flat_strategy", "aggregates")
 @click.option("--flat", is_flag=True, help="A column a_ts, a_id, … for each column of an event a, instead of a struct.")
 @takes_run_options
 def run(query: str, inputs: tuple[str, ...], options: Options, flat: bool, how: RunOptions) -> None:

@@ -15,7 +15,7 @@ from eventcube.options import MEANING_SETTINGS
 @click.command(short_help="Ask a query of events as they arrive.")
 @click.argument("query")
 @click.argument("source")
-@takes_given_settings(*MEANING_SETTINGS, "lateness", "idle_timeout", "strategy", "aggregates")
+@takes_given_settings(*MEANING_SETTINGS, "lateness", "idle_timeout", "strategy", "flat_strategy", "aggregates")
 @takes_stream_options
 def stream(query: str, source: str, given: dict[str, Any], how: StreamOptions) -> None:
     """Find the matches of QUERY in events that arrive in SOURCE, each once, as soon as they are certain.

@@ -91,8 +91,7 @@ class RunningQuery:
 
     def program(self, execution: Execution) -> Program:
         """The program that the optimizer chooses for an execution."""
-        events, looked_at = StoredEvents(execution), self.counters.candidates
-        return self.programs.program(events, materialize=not self.only_counts, looked_at=looked_at)
+        return self.programs.program(StoredEvents(execution), materialize=not self.only_counts)
 
     def estimate(self, execution: Execution) -> Costs:
         """What the programs would cost over these events, if there were no others; nothing is run."""

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 from eventcube.optimizer.cost import Cost, Load
 from eventcube.optimizer.flat import FlatCost, FlatEstimate
-from eventcube.optimizer.program import ProgramEstimate, StrategyCost, due_events
+from eventcube.optimizer.program import ProgramEstimate, StrategyCost, combinations, due_events
 from eventcube.optimizer.statistics import Events
 from eventcube.options import SASE
 from eventcube.plan.physical import PhysicalQuery
@@ -22,9 +22,9 @@ from eventcube.plan.steps import Program
 SWITCH = 1.05
 # Calls for which the strategy of a part is decided, if each costs no more than to decide does; else fewer.
 HOLD_CALLS, DECISION_COST = 15, 12_000.0
-# Pairs of a due event and another for which the program is decided, or candidates that it looks at; fewer are not worth
-# an estimate. Both double whenever the choice stays the same, so often at most.
-HOLD_PAIRS, HOLD_CANDIDATES, HOLD_DOUBLED = 1 << 22, 1 << 20, 6
+# Pairs of a due event and another for which the program is decided, for flat strategies combinations of events; fewer
+# are not worth an estimate. They double whenever the choice stays the same, so often at most.
+HOLD_PAIRS, HOLD_DOUBLED = 1 << 22, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,26 +172,26 @@ class ProgramChoice(Choice):
         super().__init__(next(iter(self._programs)))
         self._plan, self._strategy_cost, self._flat_cost = plan, strategy_cost, flat_cost
         self._flat = any(alternative.flat != SASE for alternative in plan.alternatives)
-        self._pairs = self._looked_at = self._confirmed = 0
+        self._held = 0.0
+        self._confirmed = 0
 
     @property
     def is_open(self) -> bool:
         """Whether there is anything to choose."""
         return len(self._programs) > 1
 
-    def program(self, events: Events, *, materialize: bool, looked_at: int) -> Program:
-        """The program to run; `materialize`: matches are made, not only counted.
-
-        `looked_at` is how many candidates the query has looked at so far.
-        """
+    def program(self, events: Events, *, materialize: bool) -> Program:
+        """The program to run; `materialize`: matches are made, not only counted."""
         if not self.is_open:
             return self._plan.program
-        self._pairs += due_events(self._plan, events) * events.size
-        times = 1 << self._confirmed
-        if self._pairs > times * HOLD_PAIRS or looked_at - self._looked_at > times * HOLD_CANDIDATES:
-            before = self.chosen
+        held, most = self._held, HOLD_PAIRS << self._confirmed
+        if self._flat:
+            self._held += combinations(self._plan, events, most - held)
+        else:
+            self._held += due_events(self._plan, events) * events.size
+        if self._held > most:
+            before, self._held = self.chosen, 0.0
             self.decide(self.estimate(events, materialize=materialize))
-            self._pairs, self._looked_at = 0, looked_at
             self._confirmed = min(HOLD_DOUBLED, self._confirmed + 1) if self.chosen == before else 0
         return self._programs[self.take()]
 

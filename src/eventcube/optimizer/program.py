@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import prod
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -63,6 +64,21 @@ _ORDERED = (Term.BEFORE_FIRST, Term.BEFORE_LAST, Term.AFTER_LAST, Term.AFTER_FIR
 def due_events(plan: PhysicalQuery, events: Events) -> int:
     """How many events matches are to be found for."""
     return sum(len(events.rows(slot, _DUE)) for slot in (plan.first if plan.forward else plan.last))
+
+
+def combinations(plan: PhysicalQuery, events: Events, most: float) -> float:
+    """How many combinations of a due event and others could be matches, if they are more than so many in a window."""
+    triggers = plan.first if plan.forward else plan.last
+    due = [events.rows(slot, _DUE) for slot in triggers]
+    counts = [float(len(events.rows(slot))) for slot in plan.positive if slot not in triggers]
+    found = sum(map(len, due)) * prod(counts)
+    if found <= most:
+        return found
+    # In one window there are fewer.
+    rows = max(due, key=len)
+    middle = rows[len(rows) // 2 :][:1]
+    width = abs(int(events.windows(middle, forward=plan.forward)[0]) - int(middle[0])) + 1
+    return found * (width / events.size) ** len(counts)
 
 
 class Partial(NamedTuple):

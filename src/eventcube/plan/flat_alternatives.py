@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from eventcube.options import AUTO, FLA, PRC, SASE
 from eventcube.plan.logical import LogicalQuery
-from eventcube.plan.physical import NESTED, Alternative
+from eventcube.plan.physical import Alternative
 from eventcube.plan.rules.aggregate_links import aggregate_in_kept, aggregate_links
 from eventcube.plan.rules.keep_prefixes import keep_prefixes
 from eventcube.plan.rules.rewrite import rewrite_steps
 from eventcube.plan.steps import Program, numbered
 
+# To plan a longer query in another way takes too long to be done unasked.
+_MOST_SLOTS = 16
 # Why a flat strategy has nothing to do.
 _UNSUITED = {
     FLA: "no sequence has an event in the middle that is not compared with others",
@@ -31,14 +33,17 @@ class FlatAlternatives(NamedTuple):
 def flat_alternatives(
     forms: Mapping[str, LogicalQuery], flat: str, steps_of: Callable[[LogicalQuery], Program], *, forward: bool
 ) -> FlatAlternatives:
-    """The programs of a query by one flat strategy, or with `auto` by all that may pay.
+    """The programs of a query by one flat strategy, or with `auto` by all that may pay, `sase` first.
 
     `forms` has the query by itself and, if nested parts are left to the optimizer, with those bound in place. Where a
     strategy has nothing to do, its program is that of `sase`.
     """
+    if flat == AUTO and len(forms) > 1:
+        # The choice is between the strategies of nested parts.
+        flat = SASE
     queries = {(name, SASE): query for name, query in forms.items()}
-    if flat in (AUTO, PRC):
-        for name, query in forms.items():
+    for name, query in forms.items():
+        if flat == PRC or (flat == AUTO and len(query.slots) <= _MOST_SLOTS):
             kept = keep_prefixes(query, forward=forward, only_tested=flat == AUTO)
             if kept is not query:
                 queries[name, PRC] = kept
@@ -51,16 +56,10 @@ def flat_alternatives(
             program = aggregate_links(programs[name, SASE])
             if program is not programs[name, SASE]:
                 programs[name, FLA] = program
-    if flat == AUTO:
-        # Where nested parts are left to the optimizer, their strategies keep partial matches.
-        *_, last = forms
-        chosen = [(name, SASE) for name in forms]
-        chosen += [key for key in ((last, FLA), *([(NESTED, PRC)] if len(forms) == 1 else [])) if key in programs]
-    else:
-        chosen = [(name, flat if (name, flat) in programs else SASE) for name in forms]
+    chosen = [*programs] if flat == AUTO else [(name, flat if (name, flat) in programs else SASE) for name in forms]
     numbers = numbered(tuple(programs[key] for key in chosen))
     alternatives = tuple(
-        Alternative(name if len(forms) > 1 and (flat != AUTO or strategy == SASE) else strategy, program, strategy)
+        Alternative(name if len(forms) > 1 else strategy, program, strategy)
         for (name, strategy), program in zip(chosen, numbers, strict=True)
     )
     suited = flat == AUTO or any(strategy == flat for _, strategy in chosen)

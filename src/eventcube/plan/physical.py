@@ -103,8 +103,8 @@ class PhysicalQuery:
 
     The optimizer chooses between the `alternatives` while the query runs, and begins with the first. `unsuited` is why
     it has none of the flat strategy that was asked for. `dictionary` is that of the programs' conditions. `looks_back`
-    plans have a negation that reaches back to the window's start. `positive` are the slots that a match binds; `first` and `last` those among which its first and last event are;
-    those of `optional` may not be taken.
+    plans have a negation that reaches back to the window's start. `positive` are the slots that a match binds; `first`
+    and `last` those among which its first and last event are; those of `optional` may not be taken.
     """
 
     schema: EventSchema

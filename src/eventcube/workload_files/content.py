@@ -18,7 +18,7 @@ from eventcube.workload_files.setting_text import read_setting
 
 FIELDS = ("concepts", "queries", "settings", "within")
 # `concepts` is a field.
-SETTINGS = (*(name for name in MEANING_SETTINGS if name != "concepts"), "limit", "sharing", "strategy")
+SETTINGS = (*(name for name in MEANING_SETTINGS if name != "concepts"), "limit", "sharing", "strategy", "flat_strategy")
 _ONE_QUERY = "write, say, q1: PATTERN SEQ(A a, B b) WITHIN 1 hour"
 _EXAMPLE = _ONE_QUERY + ", below queries:"
 Window = TimeWindow | CountWindow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from operator import is_
 
@@ -40,48 +39,64 @@ def aggregate_links(program: Program, *, last: bool = False) -> Program:
     bind clusters of a: A, up to 5 seconds before c, before b
     expand the clusters of b, a
     """
-    steps: list[Step] = []
-    clustered: list[int] = []
-    for i, step in enumerate(program):
-        needed = tuple(slot for slot in clustered if _needs(step, slot))
-        if needed:
-            steps.append(ExpandClusters(needed))
-            clustered = [slot for slot in clustered if slot not in needed]
-        if isinstance(step, Bind) and _is_clustered(step):
-            links = tuple(_links(step.slot, program[i + 1 :]))
-            if links or ((clustered or last) and i == len(program) - 1):
-                steps.append(BindClusters(step, links))
-                clustered.append(step.slot)
-                continue
-        steps.append(_inside(step, last=last))
-    if clustered:
-        steps.append(ExpandClusters(tuple(clustered)))
-    return program if len(steps) == len(program) and all(map(is_, steps, program)) else tuple(steps)
+    return _Aggregation(last=last).program(program)
 
 
 def aggregate_in_kept(program: Program) -> Program:
     """The same in the parts of a program whose matches are kept."""
-    return tuple(_inside(step, last=True) if isinstance(step, Nested) else step for step in program)
+    aggregation = _Aggregation(last=True)
+    return tuple(aggregation.inside(step) if isinstance(step, Nested) else step for step in program)
 
 
-def _inside(step: Step, *, last: bool) -> Step:
-    """A step with the programs in it changed likewise; of negated parts only the nearest result matters."""
-    match step:
-        case Union(programs):
-            changed = tuple(aggregate_links(program, last=last) for program in programs)
-            return step if all(map(is_, changed, programs)) else replace(step, programs=changed)
-        case Nested(forms=forms):
-            in_forms = tuple(_in_form(form, last=last) for form in forms)
-            return step if all(map(is_, in_forms, forms)) else replace(step, forms=in_forms)
-    return step
+class _Aggregation:
+    """Changes programs, each once: a program that is shared by several places stays shared."""
 
+    def __init__(self, *, last: bool) -> None:
+        self._last = last
+        self._known: dict[int, Program] = {}
 
-def _in_form(form: Form, *, last: bool) -> Form:
-    match form:
-        case Recompute(program) | StandalonePart(program=program):
-            changed = aggregate_links(program, last=last)
-            return form if changed is program else replace(form, program=changed)
-    return form
+    def program(self, program: Program) -> Program:
+        if id(program) not in self._known:
+            self._known[id(program)] = self._changed(program)
+        return self._known[id(program)]
+
+    def _changed(self, program: Program) -> Program:
+        links = _links(program)
+        steps: list[Step] = []
+        clustered: list[int] = []
+        for i, step in enumerate(program):
+            needed = [slot for slot in clustered if slot in _needed(step)] if isinstance(step, Bind) else clustered
+            if needed:
+                steps.append(ExpandClusters(tuple(needed)))
+                clustered = [slot for slot in clustered if slot not in needed]
+            if isinstance(step, Bind) and _is_clustered(step):
+                onward = tuple(links[step.slot])
+                if onward or ((clustered or self._last) and i == len(program) - 1):
+                    steps.append(BindClusters(step, onward))
+                    clustered.append(step.slot)
+                    continue
+            steps.append(self.inside(step))
+        if clustered:
+            steps.append(ExpandClusters(tuple(clustered)))
+        return program if len(steps) == len(program) and all(map(is_, steps, program)) else tuple(steps)
+
+    def inside(self, step: Step) -> Step:
+        """A step with the programs in it changed likewise; of negated parts only the nearest result matters."""
+        match step:
+            case Union(programs):
+                changed = tuple(map(self.program, programs))
+                return step if all(map(is_, changed, programs)) else replace(step, programs=changed)
+            case Nested(forms=forms):
+                in_forms = tuple(map(self._form, forms))
+                return step if all(map(is_, in_forms, forms)) else replace(step, forms=in_forms)
+        return step
+
+    def _form(self, form: Form) -> Form:
+        match form:
+            case Recompute(program) | StandalonePart(program=program):
+                changed = self.program(program)
+                return form if changed is program else replace(form, program=changed)
+        return form
 
 
 def _is_clustered(bind: Bind) -> bool:
@@ -89,22 +104,30 @@ def _is_clustered(bind: Bind) -> bool:
     return bind.is_range and bind.states is None and not bind.latest and not bind.is_anchor
 
 
-def _links(slot: int, rest: Program) -> Iterator[Link]:
-    """The places that the joins up to the first step that needs the event itself find by it."""
-    for step in rest:
-        if not isinstance(step, Bind) or _needs(step, slot):
-            return
+def _links(program: Program) -> dict[int, list[Link]]:
+    """For each slot the places that joins find by its event, up to the first step that needs the event itself."""
+    links: dict[int, list[Link]] = {}
+    closed: set[int] = set()
+    for step in program:
+        if not isinstance(step, Bind):
+            closed.update(links)
+            continue
+        links[step.slot] = []
+        closed |= _needed(step)
         ranges = [(step.slot, step.states, bound) for bound in (step.lower, step.upper)]
         ranges += [(fence.slot, None, fence.bound) for fence in step.fences]
         for other, states, bound in ranges:
-            if bound is not None and slot in bound.slots:
-                yield Link(other, states, replace(bound, slots=(slot,), optional=False))
+            if bound is None:
+                continue
+            for slot in bound.slots:
+                if slot in links and slot not in closed:
+                    links[slot].append(Link(other, states, replace(bound, slots=(slot,), optional=False)))
+    return links
 
 
-def _needs(step: Step, slot: int) -> bool:
-    """Whether a step depends on more than the place of a slot's event."""
-    if not isinstance(step, Bind):
-        return True
-    values = [c.bound for c in (*step.compare, *([step.key] if step.key else []))]
-    used = frozenset().union(*(slots_in(v) for v in values), *(p.slots for p in step.filters), step.distinct)
-    return slot in used
+def _needed(bind: Bind) -> frozenset[int]:
+    """The slots of which a join needs more than the place of the event."""
+    if bind.is_range:
+        return frozenset()
+    values = [c.bound for c in (*bind.compare, *([bind.key] if bind.key else []))]
+    return frozenset().union(*(slots_in(v) for v in values), *(p.slots for p in bind.filters), bind.distinct)

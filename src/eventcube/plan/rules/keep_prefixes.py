@@ -8,9 +8,12 @@ from dataclasses import replace
 from eventcube.options import PRC
 from eventcube.plan.logical import Leaf, LogicalQuery, Negation, Node, Region, Seq, map_nodes, slots_of
 
+# Prefixes of prefixes: each is planned by itself, and long ones have few matches that are of use.
+LEVELS = 3
+
 
 def keep_prefixes(query: LogicalQuery, *, forward: bool = False, only_tested: bool = False) -> LogicalQuery:
-    """Make the prefix of every sequence a nested part, and the prefix of that one, and so on, down to two events.
+    """Make the prefix of every sequence a nested part, and the prefix of that one, and so on, for a few levels.
 
     Whatever is tested on the prefix alone is then tested once, and not for every event that it is joined with. If
     matches are reported `forward`, by their first event, the other end of the query is such a part. With `only_tested`
@@ -32,15 +35,15 @@ def keep_prefixes(query: LogicalQuery, *, forward: bool = False, only_tested: bo
 
     def change(node: Node) -> Node:
         # Parts are searched from their last event back, whatever the whole is.
-        return _split(node, worth, forward=forward and slots_of(node) == whole)
+        return _split(node, worth, LEVELS, forward=forward and slots_of(node) == whole)
 
     node = map_nodes(region.node, change, lambda negated: negated)
     return query if node is region.node else replace(query, region=replace(region, node=node))
 
 
-def _split(node: Node, worth: Callable[[Node], bool], *, forward: bool = False) -> Node:
-    """A sequence with all positive parts but one in a part of their own."""
-    if not isinstance(node, Seq):
+def _split(node: Node, worth: Callable[[Node], bool], levels: int, *, forward: bool = False) -> Node:
+    """A sequence with all positive parts but one in a part of their own, and so on for some levels."""
+    if not isinstance(node, Seq) or not levels:
         return node
     places = [i for i, part in enumerate(node.parts) if not isinstance(part, Negation)]
     kept = places[1:] if forward else places[:-1]
@@ -50,7 +53,7 @@ def _split(node: Node, worth: Callable[[Node], bool], *, forward: bool = False) 
     # A nested part has a strategy of its own.
     if isinstance(part, Leaf | Negation) or part.strategy is not None or not worth(part):
         return node
-    inner = _split(part, worth)
+    inner = _split(part, worth, levels - 1)
     assert not isinstance(inner, Leaf)
     return replace(node, parts=(*node.parts[: kept[0]], replace(inner, strategy=PRC), *node.parts[kept[-1] + 1 :]))
 
