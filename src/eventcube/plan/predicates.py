@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from eventcube.language.printer import print_qual
-from eventcube.plan.expressions import FLIPPED, Comparison, slots_in
+from eventcube.plan.expressions import FLIPPED, Between, Comparison, Expression, slots_in
 from eventcube.plan.logical import LogicalQuery, Predicate
 from eventcube.plan.steps import Bind, Compare, Residual
 from eventcube.schema import Kind
@@ -25,26 +25,43 @@ def with_predicates(
     filters: list[Residual] = []
     for predicate in predicates:
         undecided = optional & predicate.slots or predicate.guard is not None
-        comparison = None if undecided else comparison_for(bind.slot, predicate)
-        if comparison is None:
+        comparisons = () if undecided else comparisons_for(bind.slot, predicate)
+        if not comparisons:
             filters.append(residual(predicate, logical))
-        elif comparison.op == "=" and key is None and Kind.FLOAT not in (comparison.new.kind, comparison.bound.kind):
-            key = comparison
+        elif key is None and _can_be_key(comparisons[0]):
+            (key,) = comparisons
         else:
-            compare.append(comparison)
+            compare += comparisons
     return replace(bind, key=key, compare=tuple(compare), filters=tuple(filters))
 
 
-def comparison_for(slot: int, predicate: Predicate) -> Compare | None:
-    """The predicate as `new op bound`, if the new event stands on one side only."""
+def comparisons_for(slot: int, predicate: Predicate) -> tuple[Compare, ...]:
+    """The predicate as one or two of `new op bound`, none if the new event does not stand on one side only."""
+    text = print_qual(predicate.qual)
     match predicate.condition:
         case Comparison(op, left, right):
-            first, second = slots_in(left), slots_in(right)
-            if first == {slot} and slot not in second:
-                return Compare(left, op, right)
-            if second == {slot} and slot not in first:
-                return Compare(right, FLIPPED[op], left)
-    return None
+            return _compared(slot, [(left, op, right)], text)
+        case Between(value, low, high):
+            return _compared(slot, [(value, ">=", low), (value, "<=", high)], text)
+    return ()
+
+
+def _compared(slot: int, sides: Iterable[tuple[Expression, str, Expression]], text: str) -> tuple[Compare, ...]:
+    compared = []
+    for left, op, right in sides:
+        first, second = slots_in(left), slots_in(right)
+        if first == {slot} and slot not in second:
+            compared.append(Compare(left, op, right, text))
+        elif second == {slot} and slot not in first:
+            compared.append(Compare(right, FLIPPED[op], left, text))
+        else:
+            return ()
+    return tuple(compared)
+
+
+def _can_be_key(compare: Compare) -> bool:
+    """Whether candidates can be looked up by the comparison."""
+    return compare.op == "=" and Kind.FLOAT not in (compare.new.kind, compare.bound.kind)
 
 
 def residual(predicate: Predicate, logical: LogicalQuery) -> Residual:

@@ -56,11 +56,12 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A predicate with the new event on one side only: `new op bound`."""
+    """A predicate with the new event on one side only: `new op bound`; and its text for people."""
 
     new: Expression
     op: str
     bound: Expression
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

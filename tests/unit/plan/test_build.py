@@ -76,6 +76,16 @@ def test_comparisons_are_turned_towards_the_new_event() -> None:
     assert [c.op for c in step.compare] == [">"]
 
 
+def test_a_range_is_two_comparisons_if_the_new_event_stands_alone_in_both() -> None:
+    (_, step) = plan("SEQ(A a, B b, a.x BETWEEN b.x AND b.y + 2) WITHIN 9 us").program
+    assert isinstance(step, Bind)
+    assert [c.op for c in step.compare] == [">=", "<="], "a is bound after b"
+    (_, _, step) = plan("SEQ(A a, B b, C c, b.x BETWEEN a.x AND c.x) WITHIN 9 us").program
+    assert isinstance(step, Bind)
+    assert not step.compare
+    assert [p.text for p in step.filters] == ["b.x BETWEEN a.x AND c.x"]
+
+
 def test_a_plain_negation_next_to_the_event_just_bound_is_a_fence() -> None:
     (_, step) = plan("SEQ(A a, !N n, B b) WITHIN 9 us").program
     assert isinstance(step, Bind)

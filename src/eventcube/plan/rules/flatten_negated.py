@@ -23,7 +23,7 @@ from eventcube.plan.logical import (
     slots_of,
 )
 from eventcube.plan.order import may_share
-from eventcube.plan.predicates import comparison_for
+from eventcube.plan.predicates import comparisons_for
 
 
 def flatten_negated(query: LogicalQuery) -> LogicalQuery:
@@ -91,7 +91,7 @@ def _flat_form(negation: Negation, distinct: Collection[int], query: LogicalQuer
         if (
             predicate.is_tested
             and slot != slots[0 if ordered else -1]
-            and (optional or comparison_for(slot, predicate) is None)
+            and (optional or not comparisons_for(slot, predicate))
         ):
             raise _NoFlatFormError(f"{print_qual(predicate.qual)} cannot be asked of the last event alone")
     return FlatForm(ordered, slots, tuple(tuple(p for p in predicates if slot in p.slots) for slot in slots))
