@@ -16,11 +16,13 @@ from eventcube.errors import OptionError
 from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
 from eventcube.match import run
+from eventcube.optimizer.choose import INDEX, SCAN
 from eventcube.optimizer.derivations import fixed_lines
 from eventcube.options import AUTO, CHASE, Options, Settings, options
 from eventcube.plan.equal_parts import parts_with_strategies
 from eventcube.plan.explain import plan_text
 from eventcube.plan.explain_workload import workload_lines
+from eventcube.plan.inequalities import all_inequalities
 from eventcube.plan.parts import check_strategies
 from eventcube.plan.physical import MADE, PhysicalQuery
 from eventcube.plan.planned import plan_queries, plan_query, plan_together
@@ -127,22 +129,26 @@ def _unseen(workloads: Sequence[WorkloadPlan], when: str) -> Iterator[str]:
 def _choices(plan: PhysicalQuery, query: Query, events: Any, options: Options) -> Iterator[str]:
     """What the optimizer chooses from; over events at hand, what it chooses and why."""
     parts = [part for part in parts_with_strategies(plan.program) if part.strategy == AUTO]
+    joins = all_inequalities(plan.program)
     unseen = isinstance(events, pa.Schema) or is_spark(events)
     # Without events, the plan has told already that aggregates can be computed in two ways.
-    if not (plan.sink.by_cost and not unseen if plan.sink.name in MADE else parts):
+    if not (plan.sink.by_cost and not unseen if plan.sink.name in MADE else parts or joins):
         return
     if unseen:
         yield "choices     by cost; ec.explain over events in this process, or analyze, estimates it"
         if len(plan.alternatives) > 1:
             yield f"  program: {', '.join(alternative.name for alternative in plan.alternatives)}"
         yield from dict.fromkeys(f"  ({part.name}): {', '.join(answering(part))}" for part in parts)
+        yield from (f"  where {conditions}: {INDEX}, {SCAN}" for conditions in joins)
         return
     table = _affordable(_first(events), query, options)
     runtime = Runtime.from_options(query, options, schema=table.schema, advise=False)
     for _ in run(runtime, table):
         pass
-    yield f"choices     over the first {table.num_rows:,} events, by estimated cost"
-    yield from (f"  {line}" for line in runtime.choices())
+    choices = [f"  {line}" for line in runtime.choices()]
+    if choices:
+        yield f"choices     over the first {table.num_rows:,} events, by estimated cost"
+        yield from choices
 
 
 def _first(events: Any) -> pa.Table:

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventcube.engine.state import NOTHING
+from eventcube.language.parse import parse
 from eventcube.language.syntax import Query
+from eventcube.options import ENUMERATE
 from eventcube.runtime import Runtime
 from tests.oracle.brute import Event, evaluate, positive_variables
 from tests.oracle.generate import Options, to_arrow
@@ -38,6 +40,16 @@ def check(query: Query, events: list[Event], options: Options, cut: Sequence[int
     if Counter(found) != Counter(expected):
         raise DisagreementError(_difference(query, events, options, cut, expected, found))
     return expected
+
+
+def check_count(query: Query, events: list[Event], options: Options, cut: Sequence[int] = (), **settings: Any) -> None:
+    """Matches that are counted without being made are as many as the oracle's, or a DisagreementError is raised."""
+    counting = parse(f"{query.text} AGG COUNT(*)")
+    batches = engine_batches(counting, events, options, cut, aggregates=ENUMERATE, **settings)
+    found = sum(n for b in batches for n in b.column(0).to_pylist())
+    expected = len(oracle_matches(query, events, options))
+    if found != expected:
+        raise DisagreementError(f"{expected} matches, {found} counted: {counting.text} {options} {cut} {settings}")
 
 
 def oracle_matches(query: Query, events: list[Event], options: Options) -> list[Key]:

@@ -14,24 +14,31 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventcube.engine import limit, state
+from eventcube.engine import limit, min_max, state
 from eventcube.engine.execute import Execution
 from eventcube.engine.views import auto, sliding, view
 from eventcube.engine.views.strategy import strategies
 from eventcube.errors import EventCubeWarning, OptionError
-from eventcube.language.parse import parse
 from eventcube.language.syntax import Component, Not, Pattern
 from eventcube.optimizer import choose
-from eventcube.options import ENUMERATE
 from eventcube.plan.parts import nested_parts
 from eventcube.runtime.shared_result import wide_form
 from tests.differential.advice import check_advice, draw_pointed_case
 from tests.differential.aside import check_unruly, draw_calls, draw_unruly_case
 from tests.differential.changed import check_changed, draw_drilled
-from tests.differential.compare import DisagreementError, Key, check, draw_cut, engine_batches, oracle_matches
+from tests.differential.compare import (
+    DisagreementError,
+    Key,
+    check,
+    check_count,
+    draw_cut,
+    engine_batches,
+    oracle_matches,
+)
 from tests.differential.ended import check_ended, draw_ended
 from tests.differential.exact import draw_exact_case
 from tests.differential.gaps import rows_leave_in_the_middle
+from tests.differential.inequalities import check_inequalities, draw_inequalities
 from tests.differential.knobs import any_costs, any_of, in_chunks
 from tests.differential.purged import draw_purged_case, draw_small_cut
 from tests.differential.rows import check_rows
@@ -128,16 +135,6 @@ def draw_nested(rng: Random) -> Case:
     return case
 
 
-def _check_count(case: Case, cut: Sequence[int], strategy: str | dict[str, str]) -> None:
-    """Matches that are counted without being made are as many."""
-    query = parse(f"{case.query.text} AGG COUNT(*)")
-    batches = engine_batches(query, case.events, case.options, cut, strategy=strategy, aggregates=ENUMERATE)
-    found = sum(n for b in batches for n in b.column(0).to_pylist())
-    expected = len(oracle_matches(case.query, case.events, case.options))
-    if found != expected:
-        raise DisagreementError(f"{expected} matches, {found} counted: {query.text} {case.options} {cut} {strategy}")
-
-
 def _check_views(case: Case, rng: Random) -> int:
     cut = draw_cut(rng, len(case.events))
     with rows_leave_in_the_middle() if chance(rng, 33) else nullcontext():
@@ -172,11 +169,13 @@ def _check_strategy(case: Case, rng: Random, cut: Sequence[int], restarts: Colle
         patch.object(choose, "HOLD_PAIRS", rng.choice([0, 50, 1 << 22])),
         patch.object(choose, "HOLD_CALLS", rng.choice([0, 15])),
         patch.object(choose, "cheapest", choose.cheapest if chance(rng, 50) else any_of(rng)),
+        patch.object(min_max, "LEAST_PER_MATCH", rng.choice([-1, 16])),
+        patch.object(min_max, "LEAST_PER_EVENT", -1),
         patch.object(auto, "weigh", choose.weigh if chance(rng, 50) else any_costs(rng)),
     ):
         try:
             if case.query.limit is None and chance(rng, 40):
-                _check_count(case, cut, strategy)
+                check_count(*case, cut, strategy=strategy)
             return len(check(*case, cut, strategy=strategy, restarts=restarts))
         except OptionError as error:
             if error.code != "EC418":
@@ -219,6 +218,7 @@ MODES: Mapping[str, Mode] = {
     "views": Mode(draw_nested, _check_views),
     "purged": Mode(draw_purged_case, _check_purged),
     "exact": Mode(draw_exact_case, _check_exact),
+    "inequalities": Mode(draw_inequalities, check_inequalities),
     "zones": Mode(_draw_zoned, _check_zoned),
     "advice": Mode(draw_pointed_case, check_advice),
 }

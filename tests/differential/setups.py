@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from eventcube.engine import aggregate, flow, kept_sources, limit, payload, query_group, state
+from eventcube.engine import aggregate, flow, kept_sources, limit, min_max, payload, query_group, state
 from eventcube.engine.execute import Execution
 from eventcube.engine.query_group import QueryGroup
 from eventcube.engine.sinks import matches
@@ -86,6 +86,8 @@ class Setup:
                 (kept_sources, "MOST_KEPT", rng.choice([1, 1 << 20, 1 << 20])),
                 (kept_sources, "SHARE", rng.choice([0, 0, 2])),
                 (kept_sources, "MOST_UNUSED", rng.choice([0, 2, 1 << 10])),
+                (min_max, "LEAST_PER_MATCH", rng.choice([-1, 16])),
+                (min_max, "LEAST_PER_EVENT", -1),
             ),
             chosen=(chance(rng, 50), chance(rng, 50)),
             chunk=rng.choice([1, 4, 1 << 16, 1 << 16]),

@@ -177,7 +177,7 @@ def _calculate(op: str, a: Any, b: Any) -> Any:
             # The sign of the dividend, exactly.
             return abs(a) % abs(b) * (-1 if a < 0 else 1)
         case "%":
-            return math.fmod(a, b)
+            return math.nan if math.isinf(a) else math.fmod(a, b)
     raise ValueError(f"unknown arithmetic operator {op!r}")
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eventcube.engine.columns import Column
 from eventcube.engine.expressions import place_among
-from eventcube.engine.kernels import Array, Ints, Tests
+from eventcube.engine.kernels import Array, Bools, Ints, Tests, count, exists, expand, latest
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """For each partial match a range of a stack, and the tests of its events."""
+    """For each partial match a range of a stack, and the tests of its events.
+
+    What is asked of them comes with how many events were looked at.
+    """
 
     lo: Ints
     hi: Ints
@@ -25,6 +28,45 @@ class Candidates:
     def is_free(self) -> bool:
         """Whether all of them qualify."""
         return not self.tests[2].size and not self.tests[5].size
+
+    @property
+    def size(self) -> int:
+        """How many there are of all partial matches."""
+        return int((self.hi - self.lo).sum())
+
+    def sampled(self, step: int) -> Candidates:
+        """Those of one in so many partial matches."""
+        ints, ints_bound, int_ops, floats, floats_bound, float_ops = self.tests
+        ints_bound, floats_bound = ints_bound[:, ::step].copy(), floats_bound[:, ::step].copy()
+        tests = ints, ints_bound, int_ops, floats, floats_bound, float_ops
+        return Candidates(self.lo[::step].copy(), self.hi[::step].copy(), self.stack, tests)
+
+    def expand(self, table: Ints, scratch: Ints) -> Iterator[tuple[Ints, int]]:
+        """The table's rows extended by each event that qualifies, in chunks."""
+        row, offset = 0, 0
+        while row < len(self.lo):
+            data, row, offset, looked_at = expand(self.lo, self.hi, self.stack, table, self.tests, row, offset, scratch)
+            yield data, looked_at
+
+    def count(self) -> tuple[int, int]:
+        """How many qualify in all."""
+        size = self.size
+        return size if self.is_free else count(self.lo, self.hi, self.tests), size
+
+    def exist(self) -> tuple[Bools, int]:
+        """For each partial match whether one qualifies."""
+        return (self.hi > self.lo, len(self.lo)) if self.is_free else exists(self.lo, self.hi, self.tests)
+
+    def latest(self) -> tuple[Ints, int]:
+        """For each partial match the row of the last that qualifies, -1 for none."""
+        if self.is_free:
+            position, looked_at = np.where(self.hi > self.lo, self.hi - 1, -1), len(self.lo)
+        else:
+            position, looked_at = latest(self.lo, self.hi, self.tests)
+        exists = position >= 0
+        rows = np.full(len(position), -1)
+        rows[exists] = self.stack[position[exists]]
+        return rows, looked_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ MOST_COUNTED = 2**63 - 1
 
 @dataclass(slots=True)
 class Counters:
-    """Work done. Candidates are events looked at in a join or a negation; made are the partial matches that joins gave,
-    complete ones among them, unless these were only counted.
+    """Work done. Candidates are events looked at in a join or a negation, and blocks of them where a min-max index is;
+    made are the partial matches that joins gave, complete ones among them, unless these were only counted.
 
     Rows are those of the input, events those that were accepted (on Spark: that tasks have read).
     Inner results are those of nested parts: computed, reused from a view, or dropped from a view without use. Look-ups

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import assert_never
+from typing import Any, TypeVar, assert_never
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from eventcube.engine.candidates import NO_TESTS, Candidates, Index, stacked
 from eventcube.engine.columns import Column
 from eventcube.engine.counters import Counters
 from eventcube.engine.expressions import evaluate, holds, valid_mask
-from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, count, exists, expand, latest, seek_in
+from eventcube.engine.kernels import OPERATORS, Array, Bools, Ints, Tests, seek_in
+from eventcube.engine.min_max import COUNT, EXIST, EXPAND, LATEST, JoinIndex, Question
 from eventcube.engine.order_kernels import group_by_code
 from eventcube.engine.store import Store
 from eventcube.engine.table import ANCHOR, END, ORIGIN, START, Table
@@ -48,6 +49,8 @@ from eventcube.plan.steps import (
     WithinWindow,
 )
 
+_Answer = TypeVar("_Answer")
+
 CHUNK = 1 << 16
 # From so many partial matches on, ends of ranges are kept for other steps.
 _MANY = 1 << 10
@@ -68,6 +71,9 @@ class Execution:
         parts.turn_to(store)
         self._scratch = scratch
         self._indexes: dict[int, Index] = {}
+        # The values of candidates that joins compare.
+        self._compared: dict[int, list[Column]] = {}
+        self._min_max: dict[tuple[int, Question[Any]], JoinIndex] = {}
 
     def run(self, program: Program, table: Table) -> Iterator[Table]:
         """The results of the program for all partial matches, in chunks."""
@@ -95,7 +101,8 @@ class Execution:
         for out in self.run(program[:-1] if direct else program, marked):
             if direct:
                 assert isinstance(last, Bind)
-                has_result[out[ORIGIN][self._any_candidate(last, out)]] = True
+                exist = self._ask(last, out, EXIST)
+                has_result[out[ORIGIN][exist]] = True
             else:
                 has_result[out[ORIGIN]] = True
         return has_result
@@ -114,10 +121,7 @@ class Execution:
                 self.counters.candidates += width
                 total += width
                 continue
-            candidates = self._candidates(last, out)
-            width = int(np.maximum(candidates.hi - candidates.lo, 0).sum())
-            self.counters.candidates += width
-            total += width if candidates.is_free else count(candidates.lo, candidates.hi, candidates.tests)
+            total += self._ask(last, out, COUNT)
         return total
 
     def step(self, step: Step, table: Table) -> Iterator[Table]:
@@ -204,19 +208,16 @@ class Execution:
     # Joining.
 
     def _bind(self, bind: Bind, table: Table) -> Iterator[Table]:
-        candidates = self._candidates(bind, table)
         if bind.latest:
-            yield self._latest(bind, table, candidates)
+            rows = self._latest(bind, table)
+            has_candidate = rows >= 0
+            yield table.where(has_candidate).with_columns({bind.slot: rows[has_candidate]})
             return
+        candidates = self._candidates_for(bind, table, EXPAND)
         if self.budget is not None:
-            width = int((candidates.hi - candidates.lo).sum())
-            self.budget.spend(len(table) * RANGE + width * (EXTEND + COPY * len(table.columns)))
-        row, offset = 0, 0
-        while row < len(table):
-            data, row, offset, tested = expand(
-                candidates.lo, candidates.hi, candidates.stack, table.data, candidates.tests, row, offset, self._scratch
-            )
-            self.counters.candidates += tested
+            self.budget.spend(len(table) * RANGE + candidates.size * (EXTEND + COPY * len(table.columns)))
+        for data, looked_at in candidates.expand(table.data, self._scratch):
+            self.counters.candidates += looked_at
             out = self._filter(bind.filters, Table((*table.columns, bind.slot), data))
             if len(out):
                 self.counters.made += len(out)
@@ -225,32 +226,27 @@ class Execution:
     def _keep_latest(self, bind: Bind, table: Table) -> Table:
         """The partial matches whose event for the join is the latest candidate."""
         others = table.only(c for c in table.columns if c != bind.slot)
-        candidates = self._candidates(bind, others)
-        return table.where(candidates.stack[self._latest_position(candidates)] == table[bind.slot])
+        return table.where(self._latest(bind, others) == table[bind.slot])
 
-    def _latest(self, bind: Bind, table: Table, candidates: Candidates) -> Table:
-        """Each partial match with its latest candidate."""
-        position = self._latest_position(candidates)
-        has_candidate = position >= 0
-        return table.where(has_candidate).with_columns({bind.slot: candidates.stack[position[has_candidate]]})
+    def _latest(self, bind: Bind, table: Table) -> Ints:
+        """The row of each partial match's latest candidate, -1 for none."""
+        return self._ask(bind, table, LATEST)
 
-    def _latest_position(self, candidates: Candidates) -> Ints:
-        """The position of each partial match's latest candidate in the stack, -1 for none."""
-        if candidates.is_free:
-            position, tested = np.where(candidates.hi > candidates.lo, candidates.hi - 1, -1), len(candidates.lo)
-        else:
-            position, tested = latest(candidates.lo, candidates.hi, candidates.tests)
-        self.counters.candidates += tested
-        return position
+    def _ask(self, bind: Bind, table: Table, question: Question[_Answer]) -> _Answer:
+        """The answer of the join's candidates to a question."""
+        answer, looked_at = question.ask(self._candidates_for(bind, table, question))
+        self.counters.candidates += looked_at
+        return answer
 
-    def _any_candidate(self, bind: Bind, table: Table) -> Bools:
+    def _candidates_for(self, bind: Bind, table: Table, question: Question[Any]) -> Candidates:
+        """The join's candidates, by a min-max index if that answers the question for less."""
         candidates = self._candidates(bind, table)
-        if candidates.is_free:
-            self.counters.candidates += len(table)
-            return candidates.hi > candidates.lo
-        has_candidate, tested = exists(candidates.lo, candidates.hi, candidates.tests)
-        self.counters.candidates += tested
-        return has_candidate
+        if not bind.compare or not (choice := self.parts.index_choice(bind)).conditions:
+            return candidates
+        key = bind.id, question
+        if key not in self._min_max:
+            self._min_max[key] = JoinIndex(choice, question)
+        return self._min_max[key].applied(candidates)
 
     def _candidates(self, bind: Bind, table: Table) -> Candidates:
         stack = self.store.stack(bind.slot, bind.states)
@@ -316,8 +312,10 @@ class Execution:
     def _tests(self, bind: Bind, table: Table, rows: Ints) -> Tests:
         ints: list[tuple[Array, Array, int]] = [(rows, table[other], OPERATORS["!="]) for other in bind.distinct]
         floats: list[tuple[Array, Array, int]] = []
-        for compare in bind.compare:
-            new, bound = self.value_of(compare.new, rows), self.value(compare.bound, table)
+        if bind.id not in self._compared:
+            self._compared[bind.id] = [self.value_of(compare.new, rows) for compare in bind.compare]
+        for compare, new in zip(bind.compare, self._compared[bind.id], strict=True):
+            bound = self.value(compare.bound, table)
             op = OPERATORS[compare.op]
             for column, is_new in ((new, True), (bound, False)):
                 if column.valid is not None:

@@ -54,7 +54,7 @@ def _holds(op: int, x: Any, y: Any) -> Any:
 
 
 @compiled
-def _meets(
+def meets(
     ints_new: Ints,
     ints_bound: Ints,
     int_ops: Ints,
@@ -64,6 +64,7 @@ def _meets(
     j: int,
     i: int,
 ) -> bool:
+    """Whether the candidate at position j meets the tests for row i of the table."""
     for c in range(int_ops.size):
         if not _holds(int_ops[c], ints_new[c, j], ints_bound[c, i]):
             return False
@@ -301,7 +302,7 @@ def exists(lo: Ints, hi: Ints, tests: Tests) -> tuple[Bools, int]:
     for i in range(lo.size):
         for j in range(lo[i], hi[i]):
             tested += 1
-            if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
+            if meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
                 out[i] = True
                 break
     return out, tested
@@ -317,7 +318,7 @@ def latest(lo: Ints, hi: Ints, tests: Tests) -> tuple[Ints, int]:
         j = hi[i] - 1
         while j >= lo[i]:
             tested += 1
-            if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
+            if meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
                 out[i] = j
                 break
             j -= 1
@@ -331,7 +332,7 @@ def count(lo: Ints, hi: Ints, tests: Tests) -> int:
     found = 0
     for i in range(lo.size):
         for j in range(lo[i], hi[i]):
-            if _meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
+            if meets(ints_new, ints_bound, int_ops, floats_new, floats_bound, float_ops, j, i):
                 found += 1
     return found
 

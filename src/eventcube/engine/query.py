@@ -169,10 +169,12 @@ class RunningQuery:
 
 
 def part_choices(parts: Parts, *, measured: bool) -> Iterator[str]:
-    """What was chosen for nested parts, in words."""
+    """What was chosen for nested parts and joins, in words."""
     for strategy, choice in parts.choices():
         yield f"({strategy.part.name}): {choice.summary()}"
         yield from (f"  {line}" for line in strategy.report() if measured)
+    for choice in parts.index_choices:
+        yield f"where {choice.conditions}: {choice.summary()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from eventcube.engine.execute import Execution
 from eventcube.engine.flow import Followers, Label, Matches, Result, Target, run_tree
 from eventcube.engine.kept_sources import KeptSources
 from eventcube.engine.kernels import Ints
-from eventcube.engine.query import RunningQuery
+from eventcube.engine.query import RunningQuery, part_choices
 from eventcube.engine.sampling import StoredEvents
 from eventcube.engine.store import States
 from eventcube.engine.table import Table
@@ -57,6 +57,12 @@ class QueryGroup:
         self.reuse = DerivationChoice(sharing, {query.name: query.query for query in queries})
         self._kept = KeptSources(self.queries)
         self._trees: dict[object, list[tuple[RouteTree, Parts]]] = {}
+
+    def shared_choices(self) -> Iterator[str]:
+        """What was chosen in steps that several queries share, in words."""
+        for trees in self._trees.values():
+            for _, parts in trees:
+                yield from part_choices(parts, measured=False)
 
     def run(self, evaluation: Evaluation, batch: int) -> Iterator[Result]:
         """The matches that are due, in the batch of this number."""

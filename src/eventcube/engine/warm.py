@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-from eventcube.engine import intervals, kernels, order_kernels, stage_kernels, type_kernels
+from eventcube.engine import intervals, kernels, min_max_kernels, order_kernels, stage_kernels, type_kernels
 from eventcube.engine.compiled import CONFIG, LOOPS, cache_folder
 from eventcube.errors import OptionError
 from eventcube.signals import signals_wait
@@ -43,6 +43,7 @@ def _slide(value: Any) -> tuple[Any, ...]:
 
 
 SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
+    kernels.meets: [(TABLE, TABLE, INTS, FLOATS, FLOATS, INTS, INT, INT)],
     kernels.search: [(INTS, INT, INT, INT), (READ_ONLY, INT, INT, INT)],
     kernels.seek: [(INTS, INTS)],
     kernels.seek_in: [(INTS, INTS, INTS, INTS), (READ_ONLY, INTS, INTS, INTS)],
@@ -53,6 +54,9 @@ SIGNATURES: dict[Any, list[tuple[Any, ...]]] = {
     kernels.exists: [(INTS, INTS, TESTS)],
     kernels.latest: [(INTS, INTS, TESTS)],
     kernels.count: [(INTS, INTS, TESTS)],
+    min_max_kernels.pairs_by_blocks: [
+        (INTS, INTS, TESTS, types.Tuple((TESTS, INTS)), types.boolean, INT, INT, INTS, INTS)
+    ],
     order_kernels.window_starts: [(READ_ONLY, INTS, INT)],
     order_kernels.window_ends: [(READ_ONLY, INTS, INT)],
     order_kernels.group: [(INTS, types.int32[::1]), (INTS, INTS)],

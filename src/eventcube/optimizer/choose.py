@@ -23,6 +23,9 @@ HOLD_CALLS, DECISION_COST = 15, 12_000.0
 # Pairs of a due event and another for which the program is decided. Fewer are not worth an estimate.
 HOLD_PAIRS = 1 << 22
 
+# How a join looks at its candidates.
+SCAN, INDEX = "scan", "index"
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -164,6 +167,22 @@ class HeldChoice(Choice):
         assert self.chosen is not None
         self._size = size
         self._calls_left = int(HOLD_CALLS * min(1.0, self.deciding / max(1.0, costs.expected[self.chosen])))
+
+
+class IndexChoice(Choice):
+    """The choice of how a join with inequalities looks at its candidates: one by one, or by a min-max index."""
+
+    def __init__(self, conditions: str) -> None:
+        super().__init__(SCAN)
+        self.conditions = conditions
+
+    def weigh(self, scan: float, index: float) -> None:
+        """Choose by what both ways should cost."""
+        self.decide(Costs({SCAN: scan, INDEX: index}))
+
+    def takes_index(self) -> bool:
+        """Whether the index is chosen, which is taken once more."""
+        return self.take() == INDEX
 
 
 class ProgramChoice(Choice):

@@ -41,6 +41,9 @@ RANGE, COUNTED, FENCE, EXTEND, COPY = 2.3, 0.5, 2.1, 0.65, 0.3
 NARROW, NARROWED, BY_STATE, IN_ORDER, KEEP_LATEST, REJECT = 0.25, 1.8, 1.2, 1.0, 3.7, 6.0
 # Partial matches that go through a step at a time, and what one such call costs, however few there are.
 CHUNK, CALL = 65_536, 5_000.0
+# One candidate that a join looks at to make matches of it, and only to count them or to see if there is one; and one
+# candidate or block of candidates that it looks at by a min-max index.
+EXPANDED, TESTED, INDEXED = 1.0, 0.45, 1.2
 # One line of memory that is looked up in links or windows, with so many events in it, if there are more than so many.
 LINE, EVENTS_IN_LINE, CACHED = 1.5, 8, 1 << 17
 # One event of a store: the start, or the end, of its window, and its link into a stack; one event of a stack that is

@@ -92,4 +92,5 @@ def choices_of(workload: Workload, *, single: bool, measured: bool) -> Iterator[
         yield from group.reuse.summary({name: f"; measured {query.counters.work}" for name, query in told})
         if told and (group.counters.candidates or group.counters.made):
             yield f"steps that several queries share: measured {group.counters.work}"
+        yield from (f"steps that several queries share: {line}" for line in group.shared_choices())
         yield from group.sharing.summary()

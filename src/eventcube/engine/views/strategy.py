@@ -12,11 +12,12 @@ from eventcube.engine.kernels import Bools, Ints
 from eventcube.engine.registry import import_all
 from eventcube.engine.store import Store
 from eventcube.engine.table import END, START, Table
-from eventcube.optimizer.choose import Choice
+from eventcube.optimizer.choose import Choice, IndexChoice
 from eventcube.optimizer.cost import Load
 from eventcube.options import ITERATIVE
 from eventcube.plan.expressions import Expression
-from eventcube.plan.steps import Bound, Nested, Part, Program, Reject, StandalonePart, form_of
+from eventcube.plan.inequalities import inequalities
+from eventcube.plan.steps import Bind, Bound, Nested, Part, Program, Reject, StandalonePart, form_of
 
 
 class Executor(Protocol):
@@ -189,6 +190,8 @@ class Parts:
         self._known = strategies()
         self._at_work: dict[int, Strategy] = {}
         self._newest = -1
+        # How joins look at their candidates, by number.
+        self._index_choices: dict[int, IndexChoice] = {}
         # The most bytes that were kept at a time.
         self.peak_bytes = 0
 
@@ -219,6 +222,12 @@ class Parts:
             self._at_work[part.id] = views.strategy(self._known[name], part)
         return self._at_work[part.id]
 
+    def index_choice(self, bind: Bind) -> IndexChoice:
+        """The choice of how a join looks at its candidates."""
+        if bind.id not in self._index_choices:
+            self._index_choices[bind.id] = IndexChoice(inequalities(bind))
+        return self._index_choices[bind.id]
+
     def cost(self, strategy: str, load: Load) -> float:
         """What a load would cost by a strategy."""
         cost = self._known[strategy].cost(load)
@@ -229,6 +238,11 @@ class Parts:
         for strategy in self._at_work.values():
             if strategy.choice is not None:
                 yield strategy, strategy.choice
+
+    @property
+    def index_choices(self) -> list[IndexChoice]:
+        """How joins look at their candidates, where there was so much to do that it was weighed."""
+        return [choice for choice in self._index_choices.values() if choice.expected]
 
     @property
     def views(self) -> set[Views]:
