@@ -17,7 +17,7 @@ from eventcube.bench.fresh_process import FreshProcess, in_fresh_process
 from eventcube.bench.measure import alternate, fastest, machine, one_core, save, screen
 from eventcube.bench.self_join import duckdb_forms
 from eventcube.bench.trades import Trades
-from eventcube.bench.workload import ENGINE_QUERIES, Sequence
+from eventcube.bench.workload import ENGINE_QUERIES, SELECTIVE_QUERIES, Sequence
 from eventcube.match import match
 
 GOALS = {"Q1": 3.0, "Q2": 3.0, "Q3": 3.0, "Q4": 3.0, "Q5": 5.0}
@@ -52,6 +52,7 @@ def duckdb_answers(table: pa.Table, memory: str = "") -> Callable[[str], pa.Tabl
     """A function that runs SQL over the trades in a DuckDB table, on one thread, in so much memory if that is given."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
+    connection.execute("SET enable_progress_bar = false")
     if memory:
         connection.execute(f"SET memory_limit = '{memory}'")
         connection.execute("SET temp_directory = ''")
@@ -61,9 +62,14 @@ def duckdb_answers(table: pa.Table, memory: str = "") -> Callable[[str], pa.Tabl
 
 
 def bench_engine(
-    out: Path, *, events: int = 1_000_000, repetitions: int = 7, queries: Iterable[Sequence] = ENGINE_QUERIES
+    out: Path, *, events: int = 1_000_000, repetitions: int = 7, selective: bool = False
 ) -> list[EngineRow]:
-    """Measures each query, prints the table, and saves it as `engine.json` and `engine.csv` in the folder."""
+    """Measures each query, prints the table, and saves it as `engine.json` and `engine.csv` in the folder.
+
+    `selective`: the queries with inequalities that few events meet, in `engine-selective.json` and `.csv`.
+    """
+    queries = SELECTIVE_QUERIES if selective else ENGINE_QUERIES
+    name = "engine-selective" if selective else "engine"
     console = screen()
     shape = Trades(events)
     table = shape.table()
@@ -82,7 +88,7 @@ def bench_engine(
     console.print("Start: seconds from a new process to its first whole result, reading the events included.")
     console.print(f"First start ever, nothing compiled yet ({rows[0].query}): {cold.first_result:.1f} s to the result.")
     header = {"machine": machine("duckdb"), "repetitions": repetitions, "first_start_ever": cold.first_result}
-    console.print(f"Saved: {save(out, 'engine', header, rows)}")
+    console.print(f"Saved: {save(out, name, header, rows)}")
     file.unlink()
     return rows
 

@@ -70,10 +70,15 @@ def fastest(
     tries: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> str:
-    """The form with the fastest try; tries are interleaved, so that a busy moment does not decide."""
+    """The form with the fastest try; tries are interleaved, so that a busy moment does not decide.
+
+    A form that took more than ten times as long as another is not tried again.
+    """
     best = dict.fromkeys(forms, float("inf"))
+    tried = [*forms.items()]
     for _ in range(tries):
-        for name, form in forms.items():
+        tried = [(name, form) for name, form in tried if best[name] <= 10 * min(best.values())]
+        for name, form in tried:
             begun = clock()
             run(form)
             best[name] = min(best[name], clock() - begun)

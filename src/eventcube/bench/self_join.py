@@ -151,7 +151,7 @@ def _width(query: Sequence, divisions: int) -> int:
 
 
 def _columns(query: Sequence, dialect: Dialect) -> list[str]:
-    tested = [*(["price"] if query.rising else []), *([query.key] if query.key else [])]
+    tested = [*(["price"] if query.rises else []), *([query.key] if query.key else [])]
     return [f"{dialect.micros} AS t", *dict.fromkeys([*tested, *query.carried])]
 
 
@@ -177,7 +177,7 @@ def _joined(
     for (p, q), table in zip(pairwise(query.variables), tables[1:], strict=True):
         on = [place(p, q), _later(query, p, q)]
         on += [f"{q}.{query.key} = {p}.{query.key}"] if query.key else []
-        on += [f"{q}.price > {p}.price"] if query.rising else []
+        on += [rise for rise in query.rises if rise.startswith(f"{q}.")]
         joins.append(f"JOIN {table} ON {' AND '.join(on)}")
     wanted = ", ".join(f"'{s}'" for s in query.symbols)
     scan = f"WITH shared AS MATERIALIZED (SELECT * FROM trades WHERE symbol IN ({wanted})) " if shared else ""

@@ -19,8 +19,8 @@ class Sequence:
     name: str
     symbols: tuple[str, ...]
     window_ms: int
-    rising: bool = False
-    """Each price is higher than the one before."""
+    rising: float | None = None
+    """Each price is higher than so many times the one before."""
     key: str | None = None
     """The column that all events of a match share."""
     absent: str | None = None
@@ -37,6 +37,14 @@ class Sequence:
     @property
     def window_us(self) -> int:
         return self.window_ms * 1000
+
+    @property
+    def rises(self) -> list[str]:
+        """The conditions on prices, one for each event but the first."""
+        if self.rising is None:
+            return []
+        times = "" if self.rising == 1 else f"{self.rising:g} * "
+        return [f"{b}.price > {times}{a}.price" for a, b in pairwise(self.variables)]
 
     @property
     def text(self) -> str:
@@ -60,8 +68,7 @@ class Sequence:
             parts.insert(1, f"!({self.absent} m{only})" if only else f"!{self.absent} m")
         if self.key:
             parts.append(" = ".join(f"{v}.{self.key}" for v in shared))
-        if self.rising:
-            parts += [f"{b}.price > {a}.price" for a, b in pairwise(self.variables)]
+        parts += self.rises
         window = f"{self.window_ms // 1000} s" if self.window_ms % 1000 == 0 else f"{self.window_ms} ms"
         return f"PATTERN SEQ({', '.join(parts)}) WITHIN {window}"
 
@@ -71,14 +78,19 @@ class Sequence:
 
 
 Q1 = Sequence("Q1", ("INTC", "DELL", "QQQ"), 50)
-Q2 = Sequence("Q2", ("INTC", "DELL", "QQQ"), 100, rising=True)
+Q2 = Sequence("Q2", ("INTC", "DELL", "QQQ"), 100, rising=1)
 Q3 = Sequence("Q3", ("INTC", "DELL", "QQQ"), 60_000, key="account")
 Q4 = Sequence("Q4", ("INTC", "FCF"), 100, absent="MSFT")
 Q5 = Sequence("Q5", ("QQQ", "DELL", "INTC", "FCF", "ROM"), 60)
 
+# No price is that much higher twice, and few pairs of prices are: nearly all candidates fail.
+S1 = Sequence("S1", ("INTC", "DELL", "QQQ"), 1_000, rising=1.12)
+S10 = replace(S1, name="S10", window_ms=10_000)
+
 ENGINE_QUERIES = (Q1, Q2, Q3, Q4, Q5)
 KEYED_QUERIES = (Q1.keyed(), Q2.keyed(), Q3, Q4.keyed(), Q5.keyed())
-EVERY_QUERY = {q.name: q for q in (*ENGINE_QUERIES, *KEYED_QUERIES)}
+SELECTIVE_QUERIES = (S1, S10)
+EVERY_QUERY = {q.name: q for q in (*ENGINE_QUERIES, *KEYED_QUERIES, *SELECTIVE_QUERIES)}
 
 
 def related_queries(count: int, *, window_ms: int = 20, seed: int = 0) -> tuple[Sequence, ...]:

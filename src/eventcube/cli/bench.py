@@ -45,7 +45,8 @@ def bench() -> None:
 @click.option("--events", default=1_000_000, show_default=True, help="How many trades.")
 @_repetitions(7)
 @click.option("--stages", is_flag=True, help="Where the time goes, and what shuffled events cost, instead.")
-def engine(out: Path, events: int, repetitions: int, stages: bool) -> None:
+@click.option("--selective", is_flag=True, help="Queries with inequalities that few events meet, instead.")
+def engine(out: Path, events: int, repetitions: int, stages: bool, selective: bool) -> None:
     """Time the five queries in one process on one core, beside DuckDB's best self-join; the matches must agree.
 
     \b
@@ -57,7 +58,10 @@ def engine(out: Path, events: int, repetitions: int, stages: bool) -> None:
         from eventcube.bench.stages import bench_stages
     except ModuleNotFoundError as error:
         raise _not_installed(error) from None
-    (bench_stages if stages else bench_engine)(out, events=events, repetitions=repetitions)
+    if stages:
+        bench_stages(out, events=events, repetitions=repetitions)
+    else:
+        bench_engine(out, events=events, repetitions=repetitions, selective=selective)
 
 
 @bench.command(short_help="Many queries together, one after the other, and in DuckDB.")

@@ -28,6 +28,13 @@ def test_median_and_best() -> None:
     assert (timing.median, timing.best, timing.busy) == (2.0, 1.0, 0.5)
 
 
+def test_a_form_that_takes_much_longer_is_tried_once() -> None:
+    ran: list[str] = []
+    readings = iter([0, 10, 10, 111, 111, 150, 150, 155, 155, 160])
+    assert fastest({"a": "A", "b": "B", "c": "C"}, ran.append, tries=2, clock=lambda: next(readings)) == "a"
+    assert ran == ["A", "B", "C", "A", "C"]
+
+
 def test_the_fastest_form_is_that_of_the_best_try() -> None:
     # Readings of the clock at begin and end of each try; a's first try is disturbed.
     readings = iter([0, 9, 9, 12, 12, 13, 13, 16])

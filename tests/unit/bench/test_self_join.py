@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from eventcube.bench.engine import duckdb_answers
 from eventcube.bench.self_join import DUCKDB, anchored, duckdb_forms, running_count
 from eventcube.bench.trades import trades
-from eventcube.bench.workload import EVERY_QUERY, Sequence
+from eventcube.bench.workload import EVERY_QUERY, S1, Sequence
 from eventcube.match import match
 
 
@@ -28,4 +30,13 @@ def test_every_form_finds_what_eventcube_finds(events: pa.Table, name: str, keye
     expected = rows(match(events, query.text, time="ts", type="symbol"), query)
     assert expected
     for form, sql in forms.items():
+        assert rows(answer(sql), query) == expected, form
+
+
+def test_every_form_finds_the_same_of_selective_inequalities(events: pa.Table) -> None:
+    query = replace(S1, rising=1.05)
+    expected = rows(match(events, query.text, time="ts", type="symbol"), query)
+    assert expected
+    answer = duckdb_answers(events)
+    for form, sql in duckdb_forms(query).items():
         assert rows(answer(sql), query) == expected, form

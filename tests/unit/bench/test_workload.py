@@ -1,6 +1,6 @@
 import pytest
 
-from eventcube.bench.workload import EVERY_QUERY, Q1, Q2, Q3, Q4, Q5, Sequence
+from eventcube.bench.workload import EVERY_QUERY, Q1, Q2, Q3, Q4, Q5, S1, Sequence
 from eventcube.language.parse import parse
 
 
@@ -12,6 +12,7 @@ from eventcube.language.parse import parse
         (Q3, "SEQ(INTC a, DELL b, QQQ c, a.account = b.account = c.account) WITHIN 60 s"),
         (Q4, "SEQ(INTC a, !MSFT m, FCF b) WITHIN 100 ms"),
         (Q5, "SEQ(QQQ a, DELL b, INTC c, FCF d, ROM e) WITHIN 60 ms"),
+        (S1, "SEQ(INTC a, DELL b, QQQ c, b.price > 1.12 * a.price, c.price > 1.12 * b.price) WITHIN 1 s"),
         (Q4.keyed(), "SEQ(INTC a, !(MSFT m, m.account = a.account), FCF b, a.account = b.account) WITHIN 100 s"),
     ],
     ids=lambda value: value.name if isinstance(value, Sequence) else "",
